@@ -1,0 +1,16 @@
+// What every bundle of this project shares: how names resolve, what stays outside, what the code is lowered to.
+
+/** Node 20 has no `await using`; lowering it here keeps the source as it should read. */
+export const shared = {
+  platform: 'node',
+  resolve: { extensionAlias: { '.js': ['.ts', '.js'] } },
+  transform: { target: 'node20' },
+  logLevel: 'warn',
+};
+
+export const external = {
+  /** Packages with native parts: they find their own binaries and can't be bundled. */
+  native: ['@lydell/node-pty', '@napi-rs/keyring', 'keytar'],
+  /** Any bare specifier: for code that runs where `node_modules` is. */
+  packages: /^(?!\.|\/|[A-Za-z]:)/,
+};
