@@ -20,12 +20,18 @@ export async function build() {
     rm(join(root, 'dist', 'sdk'), { recursive: true, force: true }),
   ]);
   await bundle(
-    { ...shared, cwd: root, input: programs, external: external.native },
+    {
+      ...shared,
+      cwd: root,
+      input: programs,
+      external: external.native,
+      plugins: [withoutChildProcess()],
+    },
     {
       dir: 'dist/cli',
       format: 'cjs',
       entryFileNames: '[name].cjs',
-      chunkFileNames: 'chunks/[name].cjs',
+      chunkFileNames: 'chunk-[name].cjs',
       minify: { compress: true, mangle: false, codegen: true },
     },
   );
@@ -33,6 +39,22 @@ export async function build() {
     { ...shared, cwd: root, input: { index: 'src/index.ts' }, external: external.packages },
     { dir: 'dist/sdk', format: 'esm', chunkFileNames: 'chunks/[name].js' },
   );
+}
+
+/**
+ * commander loads `child_process` (and with it `net`, `dgram` and all of `stream`: 3 ms) for subcommands that are
+ * executables of their own. We have none.
+ */
+function withoutChildProcess() {
+  const id = '\0no-executable-subcommands';
+  return {
+    name: 'commander-without-child-process',
+    /** @type {(source: string, importer: string | undefined) => string | undefined} */
+    resolveId: (source, importer) =>
+      source === 'node:child_process' && /[\\/]commander[\\/]/.test(importer ?? '') ? id : undefined,
+    /** @type {(loaded: string) => string | undefined} */
+    load: (loaded) => (loaded === id ? 'export const spawn = undefined;' : undefined),
+  };
 }
 
 async function bundle(input, output) {

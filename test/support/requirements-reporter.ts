@@ -12,7 +12,11 @@ export default class RequirementsReporter implements Reporter {
     this.#vitest = vitest;
   }
 
-  onTestRunEnd(modules: readonly TestModule[], _errors: unknown, reason: TestRunEndReason): void {
+  async onTestRunEnd(
+    modules: readonly TestModule[],
+    _errors: unknown,
+    reason: TestRunEndReason,
+  ): Promise<void> {
     const counts = { passed: 0, failed: 0, skipped: 0 };
     const outcomes = new Map<string, Set<string>>();
     for (const module of modules) {
@@ -32,7 +36,7 @@ export default class RequirementsReporter implements Reporter {
     writeFileSync('.test-results/requirements.json', `${JSON.stringify(report, null, 2)}\n`);
 
     const lines = [summary(report.map((row) => row.state))];
-    const whole = this.#vitest?.config.testNamePattern === undefined && isWholeRun(this.#vitest);
+    const whole = await this.#isWholeRun(modules.length);
     const wrong = report.filter(
       (row) => row.state === 'unproven' || (row.open !== undefined && row.state === 'proven'),
     );
@@ -50,6 +54,13 @@ export default class RequirementsReporter implements Reporter {
       `tests: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`,
     );
     process.stdout.write(`${lines.join('\n')}\n`);
+  }
+
+  /** A run narrowed to some files or names proves nothing about what the others cite. */
+  async #isWholeRun(moduleCount: number): Promise<boolean> {
+    const vitest = this.#vitest;
+    if (vitest === undefined || vitest.config.testNamePattern !== undefined) return false;
+    return (await vitest.globTestSpecifications()).length === moduleCount;
   }
 }
 
@@ -71,9 +82,4 @@ function summary(states: readonly State[]): string {
     (state) => `${count(state)} ${state}`,
   );
   return `\nrequirements: ${parts.join(', ')} (.test-results/requirements.json)`;
-}
-
-/** A run narrowed to some files proves nothing about what the others cite. */
-function isWholeRun(vitest: Vitest): boolean {
-  return (vitest.filenamePattern ?? []).length === 0;
 }

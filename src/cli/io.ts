@@ -1,0 +1,92 @@
+/** The process's own streams, written synchronously and without loading Node's stream machinery. */
+import { fstatSync, writeSync } from 'node:fs';
+import { AilsdError } from '../protocol/errors.js';
+
+/** One standard stream to write to. */
+export interface Sink {
+  write(text: string): void;
+  readonly isTerminal: boolean;
+  /** Columns of the terminal; where there is none, what a page of text is usually wrapped to. */
+  readonly columns: number;
+}
+
+export interface Io {
+  /** Data: what a script reads. */
+  readonly out: Sink;
+  /** Talk: what a person reads. */
+  readonly err: Sink;
+  /** Whether standard input is a terminal. */
+  readonly inputIsTerminal: boolean;
+}
+
+/** Thrown when the reader of a stream has gone; the program ends quietly on it. */
+export class ReaderGone extends Error {}
+
+export function processIo(): Io {
+  return {
+    out: new DescriptorSink(1),
+    err: new DescriptorSink(2),
+    get inputIsTerminal() {
+      return isTerminal(0);
+    },
+  };
+}
+
+const PLAIN_COLUMNS = 80;
+const MOST_COLUMNS = 120;
+
+class DescriptorSink implements Sink {
+  readonly #descriptor: 1 | 2;
+  #terminal: boolean | undefined;
+
+  constructor(descriptor: 1 | 2) {
+    this.#descriptor = descriptor;
+  }
+
+  get isTerminal(): boolean {
+    this.#terminal ??= isTerminal(this.#descriptor);
+    return this.#terminal;
+  }
+
+  get columns(): number {
+    if (!this.isTerminal) return PLAIN_COLUMNS;
+    const stream = this.#descriptor === 1 ? process.stdout : process.stderr;
+    return Math.min(stream.columns || PLAIN_COLUMNS, MOST_COLUMNS);
+  }
+
+  write(text: string): void {
+    let rest = Buffer.from(text);
+    while (rest.length > 0) {
+      try {
+        rest = rest.subarray(writeSync(this.#descriptor, rest));
+      } catch (error) {
+        this.#settle(error);
+      }
+    }
+  }
+
+  /** A full pipe is waited for; everything else ends the writing. */
+  #settle(error: unknown): void {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'EAGAIN') {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_PIPE_WAIT_MS);
+      return;
+    }
+    if (code === 'EPIPE' || code === 'EBADF' || this.#descriptor === 2) throw new ReaderGone();
+    throw new AilsdError('OUTPUT_FAILED', `standard output cannot be written (${String(code)})`, {
+      cause: error,
+    });
+  }
+}
+
+const FULL_PIPE_WAIT_MS = 5;
+
+/** Asks for the kind of file first: only a character device (on Windows, anything) is worth loading `tty` for. */
+function isTerminal(descriptor: 0 | 1 | 2): boolean {
+  try {
+    if (process.platform !== 'win32' && !fstatSync(descriptor).isCharacterDevice()) return false;
+  } catch {
+    return false;
+  }
+  return process.getBuiltinModule('node:tty').isatty(descriptor);
+}
