@@ -2,9 +2,13 @@
 import type { Argument, Command, Help, Option } from 'commander';
 import type { Style } from './style.js';
 
+/** Below this a column of text is not worth breaking. */
+const NARROWEST_COLUMN = 12;
+
 /** Overrides for commander's help, which knows how to wrap and align. */
 export function helpPage(style: Style): Partial<Help> {
   return {
+    minWidthToWrap: NARROWEST_COLUMN,
     styleTitle: style.bold,
     styleSubcommandText: style.accent,
     styleOptionText: style.accent,

@@ -51,7 +51,9 @@ function withoutChildProcess() {
     name: 'commander-without-child-process',
     /** @type {(source: string, importer: string | undefined) => string | undefined} */
     resolveId: (source, importer) =>
-      source === 'node:child_process' && /[\\/]commander[\\/]/.test(importer ?? '') ? id : undefined,
+      source === 'node:child_process' && /[\\/]commander[\\/]/.test(importer ?? '')
+        ? id
+        : undefined,
     /** @type {(loaded: string) => string | undefined} */
     load: (loaded) => (loaded === id ? 'export const spawn = undefined;' : undefined),
   };

@@ -28,8 +28,9 @@ function __ailsd_at --description 'whether the line so far names this command, a
                 end
         end
     end
-    test $at = $argv[1]; and test $skip = 0; or return 1
-    test (count $argv) -lt 2; or test $place = $argv[2]
+    test $at = $argv[1]; or return 1
+    test (count $argv) -lt 2; and return 0
+    test $skip = 0; and test $place = $argv[2]
 end
 complete -c ailsd -f
 ${nodes.flatMap(lines).join('\n')}

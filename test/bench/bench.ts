@@ -1,0 +1,63 @@
+/** `npm run bench`: every figure beside its floor or peer, in one run, as a table and as JSON; fails where a budget is missed. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import budgets from './budgets.json' with { type: 'json' };
+import { frameCodecBench } from './frame-codec.js';
+import { medianTimes } from './start-up.js';
+
+interface Figure {
+  readonly name: keyof typeof budgets;
+  readonly value: number;
+  /** What it was measured against, in the same run. */
+  readonly beside: string;
+}
+
+const RUNS = 20;
+const BIN = join(process.cwd(), 'bin', 'ailsd.js');
+
+async function figures(): Promise<Figure[]> {
+  const times = medianTimes(
+    { node: ['-e', '0'], version: [BIN, '--version'], help: [BIN, '--help'] },
+    RUNS,
+  );
+  const codec = await frameCodecBench();
+  return [
+    startUp('start --version', times['version'], times['node']),
+    startUp('start --help', times['help'], times['node']),
+    {
+      name: 'frames encode',
+      value: codec.encodeGBps,
+      beside: `JSON text ${codec.jsonEncodeMBps.toFixed(0)} MB/s`,
+    },
+    {
+      name: 'frames decode',
+      value: codec.decodeGBps,
+      beside: `JSON text ${codec.jsonDecodeMBps.toFixed(0)} MB/s`,
+    },
+  ];
+}
+
+function startUp(name: keyof typeof budgets, ours = Number.NaN, bare = Number.NaN): Figure {
+  return {
+    name,
+    value: ours / bare,
+    beside: `${ours.toFixed(1)} ms, bare node ${bare.toFixed(1)} ms`,
+  };
+}
+
+function judge({ name, value, beside }: Figure) {
+  const budget: { unit: string; most?: number; least?: number } = budgets[name];
+  const kept = value <= (budget.most ?? Number.POSITIVE_INFINITY) && value >= (budget.least ?? 0);
+  const goal = budget.most === undefined ? `≥ ${budget.least}` : `≤ ${budget.most}`;
+  return { name, value: Number(value.toFixed(3)), unit: budget.unit, goal, kept, beside };
+}
+
+const rows = (await figures()).map(judge);
+mkdirSync('.test-results', { recursive: true });
+writeFileSync('.test-results/bench.json', `${JSON.stringify(rows, null, 2)}\n`);
+for (const { name, value, unit, goal, kept, beside } of rows) {
+  console.log(
+    `${kept ? 'kept  ' : 'MISSED'}  ${name.padEnd(16)} ${String(value).padStart(8)} ${unit.padEnd(12)} goal ${goal.padEnd(7)} (${beside})`,
+  );
+}
+process.exitCode = rows.every((row) => row.kept) ? 0 : 1;

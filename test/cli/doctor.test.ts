@@ -1,0 +1,130 @@
+import { chmodSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { proves } from '../requirements.js';
+import { ailsd, temporaryFolder } from '../support/cli.js';
+import { ailsdInPty } from '../support/pty.js';
+
+interface Check {
+  readonly name: string;
+  readonly state: string;
+  readonly detail: string;
+  readonly hint: string | null;
+}
+
+async function checks(
+  env: Record<string, string> = {},
+  args: string[] = [],
+): Promise<Record<string, Check>> {
+  const { stdout } = await ailsd(['doctor', '--json', ...args], { env });
+  return Object.fromEntries(JSON.parse(stdout).checks.map((check: Check) => [check.name, check]));
+}
+
+describe('doctor', () => {
+  it(
+    proves('looks at Node, settings, clock, terminal, PTY, keychain and watches', 'CM-15'),
+    async () => {
+      const found = await checks();
+      expect(Object.keys(found)).toEqual([
+        'node',
+        'settings',
+        'clock',
+        'terminal',
+        'pty',
+        'keychain',
+        'watching',
+      ]);
+      expect(found['node']).toMatchObject({
+        state: 'ok',
+        detail: expect.stringContaining(process.versions.node),
+      });
+      expect(found['pty']).toMatchObject({ state: 'ok' });
+      expect(found['clock']).toMatchObject({ state: 'ok' });
+      expect(found['terminal']).toMatchObject({ state: 'skipped' });
+      expect(found['watching']?.detail).toContain('changes of files are reported');
+      expect(found['settings']).toMatchObject({
+        state: 'warning',
+        hint: 'run `ailsd config set url URL`',
+      });
+    },
+  );
+
+  it('is a page a person can read, with what to do below what is wrong', async () => {
+    using program = ailsdInPty(['doctor'], { env: { NO_COLOR: '1' } });
+    expect(await program.ended()).toBe(0);
+    expect(program.screen()).toMatch(/^ok +node +node \d/);
+    expect(program.screen()).toMatch(
+      /warning +settings +profile default, no server\n +→ run `ailsd config set url URL`/,
+    );
+    expect(program.screen()).toMatch(/ok +terminal +xterm-256color, 80x24, no colour/);
+  });
+
+  it(
+    proves(
+      'a keychain that is absent, silent or refused is told apart and never waited for',
+      'CM-15',
+    ),
+    async () => {
+      expect((await checks())['keychain']).toMatchObject({
+        state: 'warning',
+        detail: 'no keychain: no D-Bus session',
+      });
+      expect((await checks({ AILSD_CREDENTIAL_STORE: 'file' }))['keychain']).toMatchObject({
+        state: 'skipped',
+      });
+
+      using folder = temporaryFolder();
+      const path = join(folder.path, 'bus');
+      const nowhere = { DBUS_SESSION_BUS_ADDRESS: `unix:path=${path}` };
+      expect((await checks(nowhere))['keychain']).toMatchObject({ state: 'warning' });
+      const server = createServer(() => {}).listen(path);
+      try {
+        const began = performance.now();
+        expect((await checks(nowhere))['keychain']).toMatchObject({
+          detail: 'no keychain: it never answered',
+        });
+        expect(performance.now() - began).toBeLessThan(4_500);
+      } finally {
+        server.close();
+      }
+    },
+  );
+
+  it(
+    proves('something that has to work and does not fails the whole with exit 1', 'CM-15'),
+    async () => {
+      const { code, stdout, stderr } = await ailsd(['doctor', '--json'], {
+        env: { AILSD_CREDENTIAL_STORE: 'keyring' },
+      });
+      expect(code).toBe(1);
+      expect(JSON.parse(stdout)).toMatchObject({ ok: false });
+      expect(JSON.parse(stderr)).toMatchObject({
+        error: { code: 'UNHEALTHY', exit_code: 1, failed: ['keychain'] },
+      });
+    },
+  );
+
+  it('a broken settings file is a finding, not the end of the others', async () => {
+    using folder = temporaryFolder();
+    writeFileSync(join(folder.path, 'config.json'), '{');
+    const found = await checks({ AILSD_CONFIG_DIR: folder.path });
+    expect(found['settings']).toMatchObject({
+      state: 'failed',
+      detail: expect.stringContaining('not valid JSON'),
+    });
+    expect(found['node']).toMatchObject({ state: 'ok' });
+  });
+
+  it('a temporary folder that cannot be written is a finding', async (context) => {
+    if (process.getuid?.() !== 0) context.skip('skipped: no root to become somebody else');
+    using folder = temporaryFolder();
+    chmodSync(folder.path, 0o555);
+    const { stdout } = await ailsd(['doctor', '--json'], {
+      env: { TMPDIR: folder.path },
+      uid: 4321,
+    });
+    const found = JSON.parse(stdout).checks.find((check: Check) => check.name === 'watching');
+    expect(found).toMatchObject({ state: 'failed', detail: expect.stringContaining('EACCES') });
+  });
+});
