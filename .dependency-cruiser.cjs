@@ -70,7 +70,12 @@ const homes = Object.entries(HOMES).map(([name, places]) => ({
   name: `home: ${name} lives in ${places.join(', ')}`,
   comment: `Only its home imports ${name}; ask there for what you need.`,
   severity: 'error',
-  from: { path: '^src/', pathNot: places.map((place) => `^${place}(/|\\.ts$)`) },
+  from: {
+    path: '^src/',
+    pathNot: ['tooling', ...places.map((place) => place.slice(4))].map(
+      (one) => `^src/${one}(/|\\.ts$)`,
+    ),
+  },
   to: { path: `(^|/)node_modules/${name}/` },
 }));
 
