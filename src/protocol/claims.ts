@@ -63,6 +63,7 @@ export const accessClaims = z
     room: absent,
     thread_id: absent,
     scopes: absent,
+    elevated: absent,
   })
   .check(
     livesAtMost(ACCESS_TOKEN_SECONDS),

@@ -13,6 +13,7 @@ import * as sandboxes from './shapes/sandboxes.js';
 import * as sessions from './shapes/sessions.js';
 import * as sharing from './shapes/sharing.js';
 import * as threads from './shapes/threads.js';
+import * as whoami from './shapes/whoami.js';
 
 /** A name is used once in all the families, since it becomes a component's name. */
 const everything = {
@@ -29,6 +30,7 @@ const everything = {
   ...sessions,
   ...sharing,
   ...threads,
+  ...whoami,
 };
 
 type Everything = typeof everything;

@@ -191,6 +191,13 @@ export const ERRORS = {
     retryable: false,
     hint: 'look at what is there with `ailsd session get THREAD`',
   },
+  ALREADY_EXISTS: {
+    status: 409,
+    close: 'notAllowed',
+    exit: 6,
+    retryable: false,
+    hint: 'choose another name, or look at what is there',
+  },
   PRECONDITION_FAILED: {
     status: 412,
     close: 'notAllowed',

@@ -27,6 +27,17 @@ const AT_SANDBOX = [...ON_SANDBOX, 'SANDBOX_STARTING', 'BACKEND_UNAVAILABLE'] as
 const LOG = { media: 'application/jsonl', shape: 'logChunk' } as const;
 
 export const BROKER_ROUTES = {
+  whoami: {
+    method: 'GET',
+    path: '/v1/whoami',
+    family: 'identity',
+    summary: 'Ask who the access token speaks for, and what it allows',
+    auth: 'access-token',
+    answers: { 200: [{ shape: 'whoamiAnswer' }] },
+    errors: ['UNAUTHENTICATED', 'BACKEND_UNAVAILABLE', 'INTERNAL'],
+    idempotent: true,
+  },
+
   listSandboxes: {
     method: 'GET',
     path: '/v1/sandboxes',

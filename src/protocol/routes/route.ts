@@ -9,6 +9,7 @@ export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 /** Who serves it, and the heading it stands under in the docs. */
 export const FAMILIES = {
   issuer: 'Login and tokens (S1): OAuth 2 and OpenID Connect',
+  identity: 'Who is calling',
   sessions: 'Sessions (S2): access to the sandbox of a thread',
   threads: 'Threads (S3): the same sessions under another face',
   sandboxes: 'Sandboxes (S1), through the relay',

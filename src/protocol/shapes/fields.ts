@@ -14,6 +14,7 @@ import {
   type TokenId,
 } from '../ids.js';
 
+/** Without flags, since JSON Schema has no place for them. */
 function pattern(shape: RegExp, says: string) {
   return z.string().check(z.regex(shape, says), z.describe(says));
 }
@@ -45,7 +46,10 @@ export const name = pattern(
 );
 
 /** Words for people, on one line. */
-export const label = pattern(/^[^\p{Cc}]{1,128}$/u, '1 to 128 characters on one line');
+export const label = pattern(/^[^\x00-\x1f\x7f-\x9f]{1,128}$/, '1 to 128 characters on one line');
+
+/** Compared without regard to case (RFC 6749 section 5.1). */
+export const bearerType = pattern(/^[Bb][Ee][Aa][Rr][Ee][Rr]$/, 'Bearer');
 
 /** A moment: RFC 3339 in UTC, down to the second or finer. We write `Z`; other systems' `+00:00` is read as well. */
 export const timestamp = z

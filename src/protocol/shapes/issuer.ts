@@ -1,7 +1,7 @@
 /** What goes to and comes from the issuer (S1): OAuth 2 and OpenID Connect, as their RFCs spell it. Requests are forms. */
 import * as z from 'zod/mini';
 import { text, token } from '../frame-fields.js';
-import { label, maybe, principalId } from './fields.js';
+import { bearerType, label, maybe, principalId } from './fields.js';
 
 /** The public client that `ailsd login` is. */
 export const CLI_CLIENT_ID = 'ailsd-cli';
@@ -36,6 +36,10 @@ export const DEVICE_ERRORS = [
 const scope = text(0, 1024);
 const clientId = principalId;
 const secret = text(1, 4096);
+/** Printable ASCII, blanks included: what RFC 6749 lets an opaque code be. It travels in forms, never in a header. */
+const code = z
+  .string()
+  .check(z.regex(/^[\x20-\x7e]{1,8192}$/, '1 to 8192 printable ASCII characters'));
 
 /** A client that must prove itself sends a secret or a signed assertion (RFC 7523), or uses HTTP Basic. */
 const clientProof = {
@@ -68,7 +72,7 @@ function isPageUrl(value: string): boolean {
 const LOOPBACK = /^(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])$/;
 
 export const deviceCodeAnswer = z.object({
-  device_code: token,
+  device_code: code,
   /** Typed or compared by a person. */
   user_code: z.string().check(z.regex(/^[\x20-\x7e]{1,64}$/, '1 to 64 printable ASCII characters')),
   verification_uri: pageUrl,
@@ -101,12 +105,12 @@ export const tokenRequest = z.discriminatedUnion('grant_type', [
   z.object({
     grant_type: z.literal(GRANT_TYPES.deviceCode),
     ...clientProof,
-    device_code: token,
+    device_code: code,
   }),
   z.object({
     grant_type: z.literal(GRANT_TYPES.authorizationCode),
     ...clientProof,
-    code: token,
+    code,
     redirect_uri: text(1, 2048),
     code_verifier: z.string().check(z.regex(/^[A-Za-z0-9._~-]{43,128}$/)),
   }),
@@ -137,8 +141,7 @@ export const tokenRequest = z.discriminatedUnion('grant_type', [
 
 export const tokenAnswer = z.object({
   access_token: token,
-  /** Compared without regard to case (RFC 6749 section 5.1). */
-  token_type: z.string().check(z.regex(/^bearer$/i, 'Bearer')),
+  token_type: bearerType,
   expires_in: maybe(z.number().check(z.positive(), z.maximum(31_536_000))),
   refresh_token: maybe(token),
   id_token: maybe(token),

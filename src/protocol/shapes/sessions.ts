@@ -4,6 +4,7 @@ import type { Face } from '../errors.js';
 import { token } from '../frame-fields.js';
 import { adjustments, pageOf } from './envelope.js';
 import {
+  bearerType,
   count,
   duration,
   grantedCapabilities,
@@ -110,7 +111,7 @@ export const binding = z.object({
 export const dataplane = z.object({ http_base_url: httpBaseUrl, ws_base_url: wsBaseUrl });
 
 export const credentials = z.object({
-  token_type: z.string().check(z.regex(/^bearer$/i, 'Bearer')),
+  token_type: bearerType,
   access_token: token,
   expires_at: timestamp,
   granted_capabilities: grantedCapabilities,
