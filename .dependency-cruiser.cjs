@@ -53,6 +53,8 @@ const HOMES = {
   zod: ['src/protocol', 'src/[^/]+/config', 'src/server/.+/config'],
   'oidc-provider': ['src/server/issuer'],
   jose: ['src/server/tokens'],
+  libsql: ['src/server/store'],
+  pg: ['src/server/store'],
   '@lydell/node-pty': ['src/server/sandboxd'],
 };
 

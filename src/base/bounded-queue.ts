@@ -1,4 +1,6 @@
 /** Hands items from producers to a consumer in order, holding no more than it may: fullness is the producer's to see. */
+import { onAbort } from './abort.js';
+
 export class BoundedQueue<T> implements AsyncIterable<T> {
   readonly #bounds: QueueBounds<T>;
   #first: Link<T> | undefined;
@@ -12,6 +14,9 @@ export class BoundedQueue<T> implements AsyncIterable<T> {
   readonly #departures = new Bell();
 
   constructor(bounds: QueueBounds<T>) {
+    if (!(bounds.maxItems >= 1 && bounds.maxWeight >= 0)) {
+      throw new RangeError('a queue holds at least one item');
+    }
     this.#bounds = bounds;
   }
 
@@ -27,6 +32,9 @@ export class BoundedQueue<T> implements AsyncIterable<T> {
   push(item: T): 'taken' | 'full' | 'closed' | 'too-heavy' {
     if (this.#ending !== undefined) return 'closed';
     const weight = this.#bounds.weigh(item);
+    if (!Number.isFinite(weight) || weight < 0) {
+      throw new RangeError(`an item cannot weigh ${weight}`);
+    }
     if (weight > this.#bounds.maxWeight) return 'too-heavy';
     if (!this.#fits(weight)) {
       this.#refusedWeight = weight;
@@ -111,6 +119,7 @@ export interface QueueBounds<T> {
   readonly maxItems: number;
   /** In the unit of `weigh`, which for most is bytes. */
   readonly maxWeight: number;
+  /** Finite and not negative, or `push` throws: with anything else the sum would lose its meaning. */
   readonly weigh: (item: T) => number;
 }
 
@@ -133,19 +142,17 @@ class Bell {
   heard(signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const wake = () => {
-        stop();
+        this.#listeners.delete(wake);
+        stopListening?.();
         resolve();
       };
-      const abort = () => {
-        stop();
-        reject(signal?.reason);
-      };
-      const stop = () => {
-        this.#listeners.delete(wake);
-        signal?.removeEventListener('abort', abort);
-      };
       this.#listeners.add(wake);
-      signal?.addEventListener('abort', abort);
+      const stopListening =
+        signal &&
+        onAbort(signal, () => {
+          this.#listeners.delete(wake);
+          reject(signal.reason);
+        });
     });
   }
 }

@@ -40,7 +40,7 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
  * not UTF-8 there is no character to spare, and the cut is exact. The result is a view, not a copy.
  */
 export function cutUtf8(bytes: Uint8Array, maxBytes: number): Uint8Array {
-  if (bytes.length <= maxBytes) return bytes;
+  if (bytes.length <= checkByteCount(maxBytes)) return bytes;
   if (!isContinuation(bytes[maxBytes])) return bytes.subarray(0, maxBytes);
   // The cut falls before a continuation byte; whether that is inside a character, its first byte tells.
   for (let back = 1; back <= MAX_CONTINUATIONS && back <= maxBytes; back++) {
@@ -49,6 +49,12 @@ export function cutUtf8(bytes: Uint8Array, maxBytes: number): Uint8Array {
     return bytes.subarray(0, characterLength(first) > back ? maxBytes - back : maxBytes);
   }
   return bytes.subarray(0, maxBytes);
+}
+
+/** Gives it back, or throws a RangeError: a bound that is no whole number of bytes bounds nothing. */
+export function checkByteCount(value: number): number {
+  if (Number.isSafeInteger(value) && value >= 0) return value;
+  throw new RangeError(`${value} is not a number of bytes`);
 }
 
 const encoder = new TextEncoder();

@@ -1,4 +1,6 @@
 /** Time as an argument: the system's for programs, a hand-driven one for tests and simulations. */
+import { onAbort } from './abort.js';
+
 export interface Clock {
   /** Milliseconds since 1970. People set it, so it may jump: for stamps, never for measuring. */
   now(): number;
@@ -54,7 +56,7 @@ export class ManualClock implements Clock {
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     return abortableWait(signal, (wake) => {
-      const sleeper = { dueMs: this.#elapsed + Math.max(ms, 0), wake };
+      const sleeper = { dueMs: this.#elapsed + (ms > 0 ? ms : 0), wake };
       const later = this.#sleepers.findIndex((other) => other.dueMs > sleeper.dueMs);
       this.#sleepers.splice(later === -1 ? this.#sleepers.length : later, 0, sleeper);
       return () => this.#sleepers.splice(this.#sleepers.indexOf(sleeper), 1);
@@ -63,6 +65,7 @@ export class ManualClock implements Clock {
 
   /** Wakes each sleeper at its own time, and lets it go on until it waits again, before the next one's turn. */
   async advance(ms: number): Promise<void> {
+    if (!Number.isFinite(ms) || ms < 0) throw new RangeError(`time does not advance by ${ms} ms`);
     const until = this.#elapsed + ms;
     await turn();
     for (let next = this.#sleepers[0]; next !== undefined; next = this.#sleepers[0]) {
@@ -92,15 +95,15 @@ function abortableWait(
   start: (wake: () => void) => () => void,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason);
     const callOff = start(() => {
-      signal?.removeEventListener('abort', onAbort);
+      stopListening?.();
       resolve();
     });
-    const onAbort = () => {
-      callOff();
-      reject(signal?.reason);
-    };
-    signal?.addEventListener('abort', onAbort, { once: true });
+    const stopListening =
+      signal &&
+      onAbort(signal, () => {
+        callOff();
+        reject(signal.reason);
+      });
   });
 }

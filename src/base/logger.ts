@@ -68,10 +68,15 @@ function toLine(head: PrintableFields, fields: PrintableFields): string {
   return `${toSafeJson({ ...head, '[cut]': line.length })}\n`;
 }
 
-/** JSON leaves some characters alone that a terminal obeys or that turn text around: C1 controls, bidi, separators. */
+/** JSON leaves characters alone that a terminal obeys, that turn text around or that are not seen: escaped, they mean the same. */
 function toSafeJson(value: PrintableFields): string {
-  return JSON.stringify(value).replace(
-    /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  return JSON.stringify(value).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escapeUnits);
+}
+
+/** One escape for each half where JSON spells a character as a pair. */
+function escapeUnits(character: string): string {
+  return character
+    .split('')
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .join('');
 }

@@ -1,5 +1,4 @@
-/** Any value as plain JSON data of bounded size, without secrets and without surprises: never throws. */
-import { Secret } from './secret.js';
+/** Any value as plain JSON data of bounded size: never throws, and shows of a `Secret` what its `toJSON` does. */
 
 export interface PrintOptions {
   /** Whether errors show their stack. */
@@ -56,12 +55,11 @@ class Printer {
   }
 
   #printObject(value: object, ancestors: readonly object[]): Printable {
-    if (value instanceof Secret) return value.toJSON();
-    if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
     if (ancestors.includes(value)) return '[circular]';
     if (ancestors.length >= PRINT_BOUNDS.depth) return '[too deep]';
     const inside = [...ancestors, value];
     try {
+      if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
       if (value instanceof Error) return this.#printEntries(this.#errorEntries(value), inside);
       if (Array.isArray(value)) return this.#printList(value, inside);
       if ('toJSON' in value && typeof value.toJSON === 'function') {
@@ -69,7 +67,7 @@ class Printer {
       }
       return this.#printEntries(Object.entries(value), inside);
     } catch {
-      // A getter or a `toJSON` that throws is no reason to lose the rest of the line.
+      // A getter, a `toJSON` or a proxy that throws is no reason to lose the rest of the line.
       return '[unreadable]';
     }
   }

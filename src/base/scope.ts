@@ -1,9 +1,10 @@
 /** Owns what is opened in it and what runs for it: `await using` a scope, and on its end everything has ended. */
+import { onAbort } from './abort.js';
 import type { Clock } from './clock.js';
 
 export interface ScopeOptions {
   readonly clock: Clock;
-  /** Told of background work that failed, at once. */
+  /** Told of background work that failed, at once, when the scope has aborted. What it throws itself is thrown on closing. */
   readonly report: (name: string, error: unknown) => void;
   /** When it aborts, so does the scope; closing stays with whoever opened the scope. */
   readonly parent?: AbortSignal | undefined;
@@ -17,14 +18,17 @@ export class Scope implements AsyncDisposable {
   readonly #controller = new AbortController();
   readonly #closers: Closer[] = [];
   readonly #running = new Map<Promise<unknown>, string>();
+  readonly #leaveParent: (() => void) | undefined;
   #closing: Promise<void> | undefined;
   #isClosed = false;
+  /** The first is enough to say that reporting does not work. */
+  #reportFailure: { readonly error: unknown } | undefined;
 
   constructor(options: ScopeOptions) {
     this.#options = options;
     this.#closeTimeoutMs = options.closeTimeoutMs ?? DEFAULT_CLOSE_TIMEOUT_MS;
-    if (options.parent?.aborted) this.#followParent();
-    else options.parent?.addEventListener('abort', this.#followParent);
+    const { parent } = options;
+    this.#leaveParent = parent && onAbort(parent, () => this.#controller.abort(parent.reason));
   }
 
   /** Aborts when the scope closes, its parent aborts or its background work fails. */
@@ -47,7 +51,7 @@ export class Scope implements AsyncDisposable {
   }
 
   /**
-   * Runs work nobody awaits. If it fails, the failure is reported and the scope aborts, for whoever else waits in it
+   * Runs work nobody awaits. If it fails, the scope aborts and the failure is reported, for whoever else waits in it
    * may be waiting for this work; ending by the scope's own abort is no failure.
    */
   run(name: string, work: Promise<unknown> | ((signal: AbortSignal) => unknown)): void {
@@ -66,7 +70,7 @@ export class Scope implements AsyncDisposable {
 
   async #close(): Promise<void> {
     this.#controller.abort();
-    this.#options.parent?.removeEventListener('abort', this.#followParent);
+    this.#leaveParent?.();
     const failures: unknown[] = [];
     if (!(await this.#within(this.#idle()))) {
       const names = [...this.#running.values()].join(', ');
@@ -82,16 +86,19 @@ export class Scope implements AsyncDisposable {
       }
     }
     this.#isClosed = true;
+    if (this.#reportFailure !== undefined) failures.push(this.#reportFailure.error);
     if (failures.length === 1) throw failures[0];
     if (failures.length > 1) throw new AggregateError(failures, 'several things failed to close');
   }
 
-  readonly #followParent = (): void => this.#controller.abort(this.#options.parent?.reason);
-
   #failed(name: string, error: unknown): void {
     if (this.signal.aborted && isAbort(error, this.signal)) return;
-    this.#options.report(name, error);
     this.#controller.abort(error);
+    try {
+      this.#options.report(name, error);
+    } catch (failure) {
+      this.#reportFailure ??= { error: failure };
+    }
   }
 
   async #idle(): Promise<void> {

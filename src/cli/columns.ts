@@ -8,7 +8,7 @@ export function columns(rows: readonly (readonly string[])[], gap = 2): string {
       widths[index] = Math.max(widths[index] ?? 0, visibleLength(cell));
     }
   }
-  return rows.map((row) => padRow(row, widths, gap)).join('\n');
+  return rows.map((row) => padRow(row, widths, gap).trimEnd()).join('\n');
 }
 
 function padRow(row: readonly string[], widths: readonly number[], gap: number): string {

@@ -11,6 +11,36 @@ export interface CommandEntry {
 
 export const COMMANDS: readonly CommandEntry[] = [
   {
+    name: 'login',
+    summary: 'log in to the server',
+    group: 'Login:',
+    load: async () => (await import('./commands/login.js')).loginCommand,
+  },
+  {
+    name: 'logout',
+    summary: 'end the login and forget it',
+    group: 'Login:',
+    load: async () => (await import('./commands/logout.js')).logoutCommand,
+  },
+  {
+    name: 'whoami',
+    summary: 'print who you are to the server, and whether the login works',
+    group: 'Login:',
+    load: async () => (await import('./commands/whoami.js')).whoamiCommand,
+  },
+  {
+    name: 'token',
+    summary: 'print an access token for scripts, renewed if need be',
+    group: 'Login:',
+    load: async () => (await import('./commands/token.js')).tokenCommand,
+  },
+  {
+    name: 'server',
+    summary: 'run a server and look after its users, clients and keys',
+    group: 'The other side:',
+    load: async () => (await import('./commands/server.js')).serverCommand,
+  },
+  {
     name: 'config',
     summary: 'read and change settings',
     group: 'This program:',

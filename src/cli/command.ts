@@ -10,6 +10,11 @@ export interface Example {
   readonly does: string;
 }
 
+export interface Note {
+  readonly heading: string;
+  readonly rows: readonly (readonly [term: string, meaning: string])[];
+}
+
 /** How help is printed; set once, before a command line is parsed. */
 export interface HelpLook {
   readonly columns: number;
@@ -19,6 +24,7 @@ export interface HelpLook {
 
 export class Command extends Commander {
   readonly examples: Example[] = [];
+  readonly notes: Note[] = [];
   static look: HelpLook = { columns: 80, style: plain, json: false };
 
   constructor(name: string) {
@@ -38,6 +44,12 @@ export class Command extends Commander {
   /** Lines that work when pasted; every command has some. */
   example(run: string, does: string): this {
     this.examples.push({ run, does });
+    return this;
+  }
+
+  /** A list that belongs on the page of help, below the options. */
+  note(heading: string, rows: Note['rows']): this {
+    this.notes.push({ heading, rows });
     return this;
   }
 

@@ -1,6 +1,7 @@
 /** What every command is given: streams, surroundings, settings, output, the wish to stop. */
 import type { Environment } from './config.js';
 import { isOn } from './config.js';
+import { escapeText } from './escape.js';
 import type { GlobalOptions } from './global-options.js';
 import type { Io } from './io.js';
 import { Output, type OutputMode } from './output.js';
@@ -33,8 +34,10 @@ export class Context {
 
   get settings(): Settings {
     const { output, profile, url } = this.#globals ?? {};
-    this.#settings ??= new Settings(this.environment, { output, profile, url }, (text) =>
-      this.output.notice(text),
+    this.#settings ??= new Settings(
+      this.environment,
+      { output, profile, url },
+      { notice: (text) => this.output.notice(text), trace: (text) => this.trace(text) },
     );
     return this.#settings;
   }
@@ -50,6 +53,11 @@ export class Context {
 
   get debug(): boolean {
     return this.#globals?.debug === true;
+  }
+
+  /** What happens, for whoever asked with --debug; on stderr, whatever the form of the results. */
+  trace(text: string): void {
+    if (this.debug) this.io.err.write(`ailsd: debug: ${escapeText(text)}\n`);
   }
 
   /** Aborted by Ctrl-C, SIGTERM and SIGHUP. Asking for it is what makes them be caught. */
@@ -79,9 +87,7 @@ export class Context {
 
   /** How to print. A broken settings file must not keep an error from being printed, so it counts as not saying. */
   outputMode(): OutputMode {
-    const json = isOn(this.environment.variable('AILSD_JSON')) ? 'json' : undefined;
-    const said =
-      this.settings.fromOptionOrVariable('output')?.value ?? json ?? this.#outputOfProfile();
+    const said = this.settings.fromOptionOrVariable('output')?.value ?? this.#outputOfProfile();
     return said === 'json' || said === 'jsonl' ? said : 'text';
   }
 

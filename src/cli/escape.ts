@@ -1,11 +1,11 @@
 /** Makes text that came from outside safe to print: nothing in it can move the cursor, hide words or reorder them. */
 
 /**
- * Control characters of both sets, line and paragraph separators, the bidi embeddings, overrides, isolates and marks,
- * zero-width characters that hide differences, the byte order mark, tags, and halves of surrogate pairs.
+ * Control and format characters (the bidi marks and overrides, zero-width ones, soft hyphen, tags, byte order mark), line
+ * and paragraph separators, halves of surrogate pairs, and letters that are drawn as nothing.
  */
-const UNSAFE =
-  /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]|\p{Surrogate}/gu;
+export const UNSAFE =
+  /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]|\u034f|\u115f|\u1160|\u17b4|\u17b5|\u3164|\uffa0/gu;
 
 /** One line of it, with every unsafe character written as its escape. */
 export function escapeText(text: string): string {

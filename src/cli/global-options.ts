@@ -50,9 +50,8 @@ export function globalOptionsOf(command: Command, environment: Environment): Glo
   };
   const flag = (name: string, variable: string): boolean =>
     said(name) === true || isOn(environment.variable(variable));
-  const json = said('json') === true || isOn(environment.variable('AILSD_JSON'));
   return {
-    output: text('output') ?? (json ? 'json' : undefined),
+    output: text('output') ?? (said('json') === true ? 'json' : undefined),
     profile: text('profile'),
     url: text('url'),
     debug: flag('debug', 'AILSD_DEBUG'),
@@ -61,18 +60,19 @@ export function globalOptionsOf(command: Command, environment: Environment): Glo
   };
 }
 
-/** The global options that take a value, for finding a command's name before anything is parsed. */
-export const OPTIONS_WITH_VALUE: readonly string[] = ['-o', '--output', '--profile', '--url'];
+/** Whether a word of a command line is followed by its value: for finding the command before anything is parsed. */
+export function takesNextWord(word: string): boolean {
+  return ['--output', '--profile', '--url'].includes(word) || /^-[A-Za-z]*o$/.test(word);
+}
 
 /** What a command line asks for before it is parsed, so that its own mistakes are reported in that form. */
 export function outputAskedFor(argv: readonly string[]): string | undefined {
   const end = argv.indexOf('--');
   const words = end === -1 ? argv : argv.slice(0, end);
-  if (words.includes('--json')) return 'json';
   for (const [index, word] of words.entries()) {
-    if (word === '-o' || word === '--output') return words[index + 1];
-    const joined = /^(?:--output=|-o=?)(.+)$/.exec(word);
+    if (word === '--output' || /^-[A-Za-z]*o$/.test(word)) return words[index + 1];
+    const joined = /^(?:--output=|-[A-Za-np-z]*o)(.+)$/.exec(word);
     if (joined !== null) return joined[1];
   }
-  return undefined;
+  return words.includes('--json') ? 'json' : undefined;
 }

@@ -22,6 +22,7 @@ export function helpPage(style: Style): Partial<Help> {
         ...argumentPart(command, help),
         ...commandParts(command, help),
         ...optionParts(command, help),
+        ...noteParts(command, help),
         ...exampleParts(command, style),
       ];
       return `${parts.join('\n\n')}\n`;
@@ -66,6 +67,16 @@ function optionParts(command: Command, help: Help): string[] {
   return groups.flatMap(([heading, options]) => {
     const items = options.map((one) =>
       item(help.styleOptionText(help.optionTerm(one)), help.optionDescription(one), command, help),
+    );
+    return part(heading, items, help);
+  });
+}
+
+function noteParts(command: Command, help: Help): string[] {
+  if (!('notes' in command) || !Array.isArray(command.notes)) return [];
+  return command.notes.flatMap(({ heading, rows }) => {
+    const items = rows.map(([term, meaning]: [string, string]) =>
+      item(term, meaning, command, help),
     );
     return part(heading, items, help);
   });

@@ -60,19 +60,20 @@ class DescriptorSink implements Sink {
       try {
         rest = rest.subarray(writeSync(this.#descriptor, rest));
       } catch (error) {
-        this.#settle(error);
+        if (this.#settle(error) === 'give up') return;
       }
     }
   }
 
-  /** A full pipe is waited for; everything else ends the writing. */
-  #settle(error: unknown): void {
+  /** A full pipe is waited for. Talk that nobody can hear is dropped: it must not change how the command ends. */
+  #settle(error: unknown): 'try again' | 'give up' {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code === 'EAGAIN') {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_PIPE_WAIT_MS);
-      return;
+      return 'try again';
     }
-    if (code === 'EPIPE' || code === 'EBADF' || this.#descriptor === 2) throw new ReaderGone();
+    if (this.#descriptor === 2) return 'give up';
+    if (code === 'EPIPE' || code === 'EBADF') throw new ReaderGone();
     throw new AilsdError('OUTPUT_FAILED', `standard output cannot be written (${String(code)})`, {
       cause: error,
     });

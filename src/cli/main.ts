@@ -1,8 +1,10 @@
 /** The program: parses a command line, runs the one command it names, reports what went wrong, ends with the right code. */
 import { type Command as Commander, CommanderError } from 'commander';
+import { VERSION } from '../protocol/version.js';
 import { Command } from './command.js';
-import { processEnvironment } from './config.js';
+import { isOn, processEnvironment } from './config.js';
 import { Context } from './context.js';
+import { fullName } from './describe.js';
 import { globalOptionsOf, outputAskedFor } from './global-options.js';
 import { processIo, ReaderGone } from './io.js';
 import { createProgram, operands } from './program.js';
@@ -16,12 +18,18 @@ async function run(argv: readonly string[]): Promise<number> {
   const context = new Context(io, processEnvironment());
   const report = async (thrown: unknown): Promise<number> => {
     const style = await styleFor(io.err, context.environment);
-    const debug = context.debug || argv.includes('--debug');
+    const debug =
+      context.debug ||
+      argv.includes('--debug') ||
+      isOn(context.environment.variable('AILSD_DEBUG'));
     return reportError(thrown, io, { json: wantsJson(argv, context), debug, style });
   };
   endOnUnexpected(report);
   try {
     await runCommand(argv, context);
+    context.trace(
+      `ends with ${context.signals.exitCode ?? context.exitCode} after ${Math.round(performance.now())} ms`,
+    );
     return context.signals.exitCode ?? context.exitCode;
   } catch (thrown) {
     if (thrown instanceof ReaderGone) return context.exitCode;
@@ -41,6 +49,9 @@ async function runCommand(argv: readonly string[], context: Context): Promise<vo
   program.hook('preAction', async (_, command) => {
     applyVariables(command, environment);
     await context.configure(globalOptionsOf(command, environment));
+    context.trace(
+      `${fullName(command)} of ${VERSION} on node ${process.version}, ${process.platform}`,
+    );
   });
   await program.parseAsync(argv, { from: 'user' });
 }

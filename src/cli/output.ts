@@ -1,6 +1,6 @@
 /** Results, for people or for programs: the one place that knows which. Data goes to stdout, talk to stderr. */
 
-import { escapeLines } from './escape.js';
+import { escapeLines, UNSAFE } from './escape.js';
 import type { Io } from './io.js';
 
 export type OutputMode = 'text' | 'json' | 'jsonl';
@@ -42,14 +42,17 @@ export class Output {
 
 /** JSON in which every character that could disturb a terminal is written as its escape; the value is the same. */
 export function jsonText(value: unknown, indented: boolean): string {
-  return JSON.stringify(value, null, indented ? 2 : undefined).replace(
-    /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu,
-    (character) =>
-      Array.from(
-        { length: character.length },
-        (_, index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`,
-      ).join(''),
+  const text = JSON.stringify(value, null, indented ? 2 : undefined);
+  return text.replace(UNSAFE, (character) =>
+    character === '\n' ? character : escapedUnits(character),
   );
+}
+
+function escapedUnits(character: string): string {
+  return Array.from({ length: character.length }, (_, index) => {
+    const unit = character.charCodeAt(index).toString(16);
+    return `\\u${unit.padStart(4, '0')}`;
+  }).join('');
 }
 
 function withNewline(text: string): string {

@@ -3,7 +3,7 @@ import { VERSION } from '../protocol/version.js';
 import { Command } from './command.js';
 import { COMMANDS, type CommandEntry } from './command-table.js';
 import type { Context } from './context.js';
-import { addGlobalOptions, OPTIONS_WITH_VALUE } from './global-options.js';
+import { addGlobalOptions, takesNextWord } from './global-options.js';
 import { jsonText } from './output.js';
 
 /** A tree in which `names` are loaded (or all of them) and the others are only listed. */
@@ -21,7 +21,7 @@ export async function createProgram(
     )
     .example('ailsd doctor', 'see whether this machine has what is needed')
     .example('ailsd config set url https://ailsd.example.com', 'say which server to talk to')
-    .example('ailsd help exit-codes', 'what each exit code means');
+    .example('ailsd help environment', 'the variables; also: help exit-codes, help json');
   addGlobalOptions(program);
   for (const entry of COMMANDS) {
     const wanted = names === 'all' || names.includes(entry.name);
@@ -35,13 +35,13 @@ function listed(entry: CommandEntry): Command {
   return new Command(entry.name).description(entry.summary);
 }
 
-/** The words of a command line that are neither options nor their values, up to `--`. */
+/** The words of a command line that are neither options nor their values. */
 export function operands(argv: readonly string[]): string[] {
   const found: string[] = [];
   for (let index = 0; index < argv.length; index += 1) {
     const word = argv[index] ?? '';
-    if (word === '--') break;
-    if (OPTIONS_WITH_VALUE.includes(word)) index += 1;
+    if (word === '--') return [...found, ...argv.slice(index + 1)];
+    if (takesNextWord(word)) index += 1;
     else if (!word.startsWith('-')) found.push(word);
   }
   return found;

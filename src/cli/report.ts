@@ -17,14 +17,15 @@ export function reportError(thrown: unknown, io: Io, options: ReportOptions): nu
   if (options.json) {
     const { code, message, hint } = error;
     // Details come first: none of them can pass itself off as the code.
-    const envelope = { ...error.details, code, message, retryable, exit_code: exit, hint };
-    io.err.write(`${jsonText({ error: envelope }, false)}\n`);
+    const known = { code, message, retryable, exit_code: exit, hint };
+    const debug = options.debug ? { debug: story(thrown).split('\n') } : {};
+    io.err.write(`${jsonText({ error: { ...error.details, ...known, ...debug } }, false)}\n`);
   } else {
     const head = options.style.bad(`ailsd: ${error.code}:`);
     io.err.write(`${head} ${escapeText(error.message)}\n`);
     io.err.write(`  ${options.style.dim('hint:')} ${escapeText(error.hint)}\n`);
+    if (options.debug) io.err.write(`${escapeLines(story(thrown))}\n`);
   }
-  if (options.debug) io.err.write(`${escapeLines(story(thrown))}\n`);
   return exit;
 }
 

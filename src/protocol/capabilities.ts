@@ -1,5 +1,5 @@
 /** What a sandbox token lets its holder do: the words for it, what implies what, and how a grant is worked out. Free of zod. */
-import type { Scope } from './scopes.js';
+import { isScope, type Scope } from './scopes.js';
 
 interface CapabilityRow {
   readonly grants: string;
@@ -88,8 +88,8 @@ const S2_WORDS = new Map<string, Capability>(
 export interface GrantInput {
   /** What was asked for, in either vocabulary. Unknown words are denied, not errors: a newer client may know more. */
   readonly requested: readonly string[];
-  /** The caller's OAuth scopes. */
-  readonly scopes: readonly Scope[];
+  /** The caller's OAuth scopes. A word that is none of ours (`openid`) gives nothing. */
+  readonly scopes: readonly string[];
   /** Further limits; one that is absent does not limit. */
   readonly ceiling?: readonly Capability[] | undefined;
   readonly actorPolicy?: readonly Capability[] | undefined;
@@ -113,7 +113,9 @@ export interface Granted {
 export function grantCapabilities(input: GrantInput): Granted {
   const requested = [...new Set(input.requested)];
   const limits = [
-    input.scopes.flatMap((scope): readonly Capability[] => SCOPE_CAPABILITIES[scope]),
+    input.scopes
+      .filter(isScope)
+      .flatMap((scope): readonly Capability[] => SCOPE_CAPABILITIES[scope]),
     input.ceiling,
     input.actorPolicy,
     input.grant,

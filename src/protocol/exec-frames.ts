@@ -50,7 +50,7 @@ const startFrame = z
           stdout_bytes: z.exactOptional(offset),
           stderr_bytes: z.exactOptional(offset),
         },
-        'must be limits of the outputs',
+        'limits of the outputs',
       ),
     ),
     /** Run it in a terminal: one stream, `stdout`. */
@@ -62,7 +62,7 @@ const startFrame = z
   .check(
     z.refine((start) => start.argv !== undefined || start.command_id !== undefined, {
       path: ['argv'],
-      error: 'must be given, unless command_id names a command to go on with',
+      error: 'given, unless command_id names a command to go on with',
     }),
   );
 

@@ -1,4 +1,4 @@
-/** The fields frames are made of: each with its bound, and the words that tell whoever broke it what it must be. */
+/** The fields frames are made of: each with its bound, and the words for what it must be, which `parse` puts into a sentence. */
 /// <reference lib="es2024.string" />
 import * as z from 'zod/mini';
 import { encodeUtf8 } from '../base/bytes.js';
@@ -19,33 +19,33 @@ export const TIMEOUT_MAX_MS = 24 * 60 * 60 * 1000;
 export const VIEWERS_MAX = 256;
 
 export function whole(min: number, max: number) {
-  const says = `must be a whole number from ${min} to ${max}`;
+  const says = `a whole number from ${min} to ${max}`;
   return z.int(says).check(z.minimum(min, says), z.maximum(max, says));
 }
 
 /** Text that a process, a file name or a terminal can be given: no NUL, no half of a surrogate pair. */
 export function text(min: number, max: number) {
-  const says = `must be text of ${min} to ${max} characters, without NUL and half surrogates`;
+  const says = `text of ${min} to ${max} characters, without NUL and half surrogates`;
   return z
     .string(says)
     .check(z.minLength(min, says), z.maxLength(max, says), z.refine(isWholeText, says));
 }
 
 export function oneOf<const T extends readonly string[]>(names: T) {
-  return z.enum(names, `must be one of ${names.join(', ')}`);
+  return z.enum(names, `one of ${names.join(', ')}`);
 }
 
 /** At most `max` items, counted before any is looked at: zod keeps an issue for each item that is wrong. */
 export function few<T extends z.core.$ZodType>(max: number, item: T) {
-  const says = `must be a list of at most ${max}`;
+  const says = `a list of at most ${max}`;
   return z.pipe(z.array(z.unknown(), says).check(z.maxLength(max, says)), z.array(item));
 }
 
 function pattern(shape: RegExp, says: string) {
-  return z.string(`must be ${says}`).check(z.regex(shape, `must be ${says}`));
+  return z.string(says).check(z.regex(shape, says));
 }
 
-export const flag = z.boolean('must be true or false');
+export const flag = z.boolean('true or false');
 /** A place in a stream of bytes, counted from its very first one. */
 export const offset = whole(0, Number.MAX_SAFE_INTEGER);
 export const size = whole(1, SIZE_MAX);
@@ -63,7 +63,11 @@ export const sha256 = pattern(/^[0-9a-f]{64}$/, '64 lower-case hexadecimal digit
 /** Any signal a process can die of, real-time ones included. */
 export const deathSignal = pattern(/^SIG[A-Z0-9+-]{1,16}$/, 'a signal name such as SIGTERM');
 export const errorCode = pattern(/^[A-Z][A-Z0-9_]{0,63}$/, 'an error code such as INVALID_REQUEST');
-export const time = z.iso.datetime({ offset: true, error: 'must be a time as in RFC 3339' });
+const TIME = 'a time in UTC such as 2026-02-27T20:20:00Z';
+/** RFC 3339 in UTC. Only what we write: frames are ours, unlike the answers of other brokers. */
+export const time = z.iso
+  .datetime(TIME)
+  .check(z.regex(/^.{10}T\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/, TIME));
 
 /** The signals a client may send: what job control and shutting down need. */
 export const signal = oneOf([
@@ -93,7 +97,7 @@ export const sizePolicy = oneOf(['driver', 'smallest', 'latest', 'fixed']);
 export const argv = z.pipe(
   z.custom<string[]>(
     isArgv,
-    `must be a program and its arguments: texts without NUL and half surrogates, ${ARGV_MAX_BYTES} bytes at most`,
+    `a program and its arguments: texts without NUL and half surrogates, ${ARGV_MAX_BYTES} bytes at most`,
   ),
   z.array(z.string()),
 );
@@ -101,7 +105,7 @@ export const argv = z.pipe(
 export const env = z.pipe(
   z.custom<Record<string, string>>(
     isEnv,
-    `must be at most ${ENV_MAX_VARIABLES} variables of ${ENV_MAX_BYTES} bytes: names without =, NUL and newline, values without NUL`,
+    `at most ${ENV_MAX_VARIABLES} variables of ${ENV_MAX_BYTES} bytes: names without =, NUL and newline, values without NUL`,
   ),
   z.record(z.string(), z.string()),
 );

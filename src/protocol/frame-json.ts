@@ -43,8 +43,8 @@ export function decodeJson<S extends ControlSchema, D extends DataType>(
 
 /** What a frame with bytes looks like on the wire, beside its `type`. */
 export const dataFields = z.object({
-  data: z.string('must be text'),
-  encoding: z.exactOptional(z.literal('base64', 'must be base64, or left out')),
+  data: z.string('text'),
+  encoding: z.exactOptional(z.literal('base64', 'base64, or left out')),
   offset: z.exactOptional(offset),
 });
 

@@ -55,7 +55,10 @@ export function buildPath<N extends RouteName>(name: N, parameters: ParametersOf
   });
 }
 
-/** Finds the route of a request by its raw path, as it stood on the request line, without the query. */
+/**
+ * Finds the route of a request by its raw path, as it stood on the request line, without the query. The workspace's root
+ * is `/files` as well as `/files/`.
+ */
 export function matchRoute(method: string, path: string): Matched {
   const candidates = TABLE.filter(({ pattern }) => pattern.test(path));
   const hit = candidates.find(({ route }) => route.method === method);
@@ -80,7 +83,15 @@ export function matchRoute(method: string, path: string): Matched {
  * here names its version itself, so one trailing `/v1` of the base gives way.
  */
 export function underBaseUrl(baseUrl: string, path: string): string {
-  return baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '') + path;
+  const base = withoutSlashes(baseUrl);
+  return (base.endsWith('/v1') ? withoutSlashes(base.slice(0, -3)) : base) + path;
+}
+
+/** A loop, since the regular expression for it looks at a run of slashes once for each of them. */
+function withoutSlashes(text: string): string {
+  let end = text.length;
+  while (text[end - 1] === '/') end -= 1;
+  return text.slice(0, end);
 }
 
 /** The one parameter that spans segments, and may be empty: a path in the workspace. */
@@ -106,9 +117,8 @@ export function routeNames(): readonly RouteName[] {
 function patternOf(template: string): RegExp {
   const source = template
     .replace(/[.]/g, '\\.')
-    .replace(PARAMETER, (_braces, key: string) =>
-      key === SPANNING ? `(?<${key}>.*)` : `(?<${key}>[^/]+)`,
-    );
+    .replace(`/{${SPANNING}}`, `(?:/|$)(?<${SPANNING}>.*)`)
+    .replace(PARAMETER, '(?<$1>[^/]+)');
   return new RegExp(`^${source}$`, 's');
 }
 

@@ -126,7 +126,7 @@ const presenceFrame = z.object({
         client_id: z.exactOptional(id),
         subject: z.exactOptional(text(1, 256)),
       },
-      'must be a viewer',
+      'a viewer',
     ),
   ),
 });

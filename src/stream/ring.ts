@@ -1,4 +1,5 @@
 /** The most recent bytes of a stream, by offset: a reader that was away goes on where it was, if that is still here. */
+import { checkByteCount } from '../base/bytes.js';
 import { checkOffset } from './offset.js';
 
 export class Ring {
@@ -49,11 +50,15 @@ export class Ring {
     this.#start = Math.max(this.#start, end - this.capacityBytes);
   }
 
-  /** Up to `maxBytes` from an offset on, as a copy of the caller's own; none when the reader has caught up. */
+  /**
+   * Up to `maxBytes` from an offset on, as a copy of the caller's own; none when the reader has caught up. Throws a
+   * RangeError for a number that is no offset or no number of bytes.
+   */
   read(from: number, maxBytes: number): RingRead {
+    const wanted = checkByteCount(maxBytes);
     if (checkOffset(from) < this.#start) return { kind: 'gone', start: this.#start };
     if (from > this.#end) return { kind: 'ahead', end: this.#end };
-    const bytes = new Uint8Array(Math.min(maxBytes, this.#end - from));
+    const bytes = new Uint8Array(Math.min(wanted, this.#end - from));
     let done = 0;
     while (done < bytes.length) {
       const position = (from + done) % this.capacityBytes;

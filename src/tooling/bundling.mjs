@@ -11,6 +11,8 @@ export const shared = {
 export const external = {
   /** Packages with native parts: they find their own binaries and can't be bundled. */
   native: ['@lydell/node-pty', '@napi-rs/keyring', 'keytar'],
-  /** Any bare specifier: for code that runs where `node_modules` is. */
-  packages: /^(?!\.|\/|[A-Za-z]:)/,
+  /** Loaded only by the store or issuer that needs them: native parts again, or too large to be worth bundling. */
+  server: ['libsql', 'pg', 'oidc-provider'],
+  /** Any bare specifier, but for the helpers that lowering puts in: for code that runs where `node_modules` is. */
+  packages: /^(?!\.|\/|\0|[A-Za-z]:|@oxc-project\/runtime)/,
 };

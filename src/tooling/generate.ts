@@ -20,7 +20,7 @@ async function generatedFiles(): Promise<Map<string, string>> {
     files.set(`completions/${SCRIPT_FILES[shell]}`, completionScript(shell, program));
   }
   for (const command of allCommands(program)) {
-    const name = fullName(command).replaceAll(' ', '-');
+    const name = fullName(command).replaceAll(' ', '.');
     files.set(`${HELP_FOLDER}/${name}.txt`, command.helpInformation());
   }
   files.set('docs/openapi.json', `${JSON.stringify(buildOpenApi(), null, 2)}\n`);

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { BoundedQueue } from '../../src/base/bounded-queue.js';
@@ -78,6 +79,27 @@ describe('bounds', () => {
     expect(queue.push('abcdef')).toBe('too-heavy');
     expect(queue.push('abcde')).toBe('taken');
   });
+
+  it.each([-1, -0.5, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])(
+    'an item that weighs %d breaks a promise, and is not taken',
+    (weight) => {
+      const queue = new BoundedQueue<number>({ maxItems: 9, maxWeight: 9, weigh: (item) => item });
+      expect(() => queue.push(weight)).toThrow(RangeError);
+      expect(() => queue.push(weight)).toThrow(`an item cannot weigh ${weight}`);
+      expect([queue.size, queue.weight]).toEqual([0, 0]);
+      expect([queue.push(0), queue.push(9), queue.push(1)]).toEqual(['taken', 'taken', 'full']);
+    },
+  );
+
+  it.each([
+    [0, 1],
+    [-1, 1],
+    [Number.NaN, 1],
+    [1, -1],
+    [1, Number.NaN],
+  ])('a queue for %d items of weight %d would never take one, and is not made', (items, weight) => {
+    expect(() => textQueue(items, weight)).toThrow(RangeError);
+  });
 });
 
 describe('waiting for room', () => {
@@ -157,6 +179,16 @@ describe('aborting a wait', () => {
     await expect(queue.ready(controller.signal)).rejects.toThrow('enough');
     await expect(collect(queue.items(controller.signal))).rejects.toThrow('enough');
     expect(await queue.next()).toEqual({ done: false, value: 'a' });
+  });
+
+  it('is possible for as long as the wait lasts, and leaves nothing on the signal after', async () => {
+    const queue = textQueue(1, 10);
+    const { signal } = new AbortController();
+    const next = queue.next(signal);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    queue.push('a');
+    await next;
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
   });
 
   it('also ends a wait for room', async () => {

@@ -72,6 +72,16 @@ describe('cutting text', () => {
     expect(decodeUtf8(cutUtf8(encodeUtf8('aé€😀'), maxBytes))).toBe(expected);
   });
 
+  it.each([-1, 0.5, Number.NaN, Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY])(
+    'at %d bytes is a mistake, also of no bytes at all',
+    (maxBytes) => {
+      expect(() => cutUtf8(encodeUtf8('aé'), maxBytes)).toThrow(RangeError);
+      expect(() => cutUtf8(new Uint8Array(), maxBytes)).toThrow(
+        `${maxBytes} is not a number of bytes`,
+      );
+    },
+  );
+
   it('leaves the longest beginning that is still text', () => {
     fc.assert(
       fc.property(text, fc.nat({ max: 120 }), (original, maxBytes) => {
@@ -90,6 +100,7 @@ describe('cutting text', () => {
     expect(cutUtf8(new Uint8Array(10).fill(0x80), 5)).toHaveLength(5);
     expect(cutUtf8(Uint8Array.of(0xc3, 0xc3, 0xc3), 2)).toHaveLength(2);
     expect(cutUtf8(Uint8Array.of(0x61, 0x80, 0x80), 2)).toHaveLength(2);
+    expect(cutUtf8(Uint8Array.of(0xc3, 0xa9, 0x80), 2)).toHaveLength(2);
   });
 
   it('of any bytes both sides read as they did before the cut', () => {

@@ -63,13 +63,34 @@ describe('a line', () => {
     });
   });
 
-  it('stays one line and moves no cursor, whatever text it holds', () => {
+  it('stays one line, moves no cursor and hides nothing, whatever text it holds', () => {
     const { logger, lines } = memoryLogger();
-    const nasty = 'a\nb\r\u001b[2J\u009b2J\u007f\u202e\u2066\u2028\u200f';
+    const nasty =
+      'a\nb\r\u001b[2J\u009b2J\u007f\u202e\u2066\u2028\u2029\u200f\u200b\u2060\ufeff\u00ad\u{e0041}';
     logger.info(nasty, { [nasty]: nasty });
     expect(lines.join('')).toMatch(/^[ -~]+\n$/);
     expect(JSON.parse(lines.join(''))).toMatchObject({ message: nasty, [nasty]: nasty });
   });
+});
+
+it('every character that is not seen is escaped, and every other left alone', () => {
+  const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+  const escaped = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Surrogate}"\\]/u;
+  for (let from = 0; from < 0x11_0000; from += 0x400) {
+    const { logger, lines } = memoryLogger();
+    const all = Array.from({ length: 0x400 }, (_, at) => String.fromCodePoint(from + at));
+    logger.info(all.join(''));
+    const line = lines.join('').slice(0, -1);
+    const raw = line.slice(line.indexOf('"message":"') + 11, -2).replace(/\\(?:u....|.)/g, '');
+    // Compared here, so that a failure names the block and does not print it.
+    const isRight = {
+      value: JSON.parse(line).message === all.join(''),
+      escaped: !unseen.test(line),
+      alone: raw === all.filter((one) => !escaped.test(one)).join(''),
+    };
+    const block = `U+${from.toString(16)}`;
+    expect({ block, ...isRight }).toEqual({ block, value: true, escaped: true, alone: true });
+  }
 });
 
 describe('values', () => {
@@ -149,6 +170,48 @@ describe('values', () => {
   });
 });
 
+describe('values that fight back', () => {
+  /** The memory under the view has shrunk: even its length cannot be asked for. */
+  function viewOfNothing(): DataView {
+    const buffer: unknown = Reflect.construct(ArrayBuffer, [8, { maxByteLength: 8 }]);
+    if (!(buffer instanceof ArrayBuffer)) throw new Error('there are no resizable buffers');
+    const view = new DataView(buffer, 4);
+    Reflect.apply(Reflect.get(buffer, 'resize'), buffer, [0]);
+    return view;
+  }
+
+  it.each([
+    ['a revoked proxy', revoked({})],
+    ['a revoked list', revoked([])],
+    ['a view whose memory is gone', viewOfNothing()],
+    ['a proxy that throws at everything', new Proxy({}, throwing())],
+    ['a toJSON that gives a revoked proxy', { toJSON: () => revoked({}) }],
+    ['an error whose message throws', Object.defineProperty(new Error(), 'message', throwing())],
+  ])('%s is shown as unreadable, as a field and as all of them', (_, value) => {
+    expect(printed(value)).toBe('[unreadable]');
+    const { logger, lines } = memoryLogger();
+    logger.info('m', { ...{}, value });
+    logger.child({ value }).info('m');
+    Reflect.apply(logger.info, logger, ['m', value]);
+    expect(lines.map((line) => JSON.parse(line).message)).toEqual(['m', 'm', 'm']);
+    expect(JSON.parse(lines[2] ?? '')).toMatchObject({ fields: '[unreadable]' });
+  });
+});
+
+function revoked(target: object): object {
+  const { proxy, revoke } = Proxy.revocable(target, {});
+  revoke();
+  return proxy;
+}
+
+/** Every trap of a proxy, and every half of a property. */
+function throwing(): PropertyDescriptor & ProxyHandler<object> {
+  const no = (): never => {
+    throw new Error('no');
+  };
+  return { get: no, has: no, ownKeys: no, getPrototypeOf: no, getOwnPropertyDescriptor: no };
+}
+
 describe('bounds', () => {
   it(proves('long texts, lists and objects are cut, and say by how much', 'ST-02'), () => {
     expect(printed('x'.repeat(5_000))).toBe(`${'x'.repeat(4_096)}[904 more]`);
@@ -156,6 +219,13 @@ describe('bounds', () => {
     expect(printed(Array.from({ length: 100 }, () => 1))).toContain('[36 more]');
     const wide = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`k${at}`, at]));
     expect(printed(wide)).toMatchObject({ k63: 63, '[cut]': 36 });
+  });
+
+  it('what is wide at every level is cut in all', () => {
+    const row = Array.from({ length: 60 }, () => 7);
+    const table = JSON.stringify(printed(Array.from({ length: 60 }, () => row)));
+    expect(table.match(/\b7\b/g)?.length).toBeLessThan(520);
+    expect(table).toMatch(/"\[39 more\]"\],"\[51 more\]"\]$/);
   });
 
   it('what is deep is cut at a depth', () => {

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../src/base/clock.js';
@@ -86,12 +87,23 @@ describe('closing', () => {
     expect(closed).toEqual(['late']);
   });
 
-  it('closing twice closes once', async () => {
-    const closed: string[] = [];
+  it('closing twice closes once, and whoever closes waits for the end of it', async () => {
+    const happened: string[] = [];
     const { scope } = openScope();
-    scope.defer(() => closed.push('one'));
-    await Promise.all([scope[Symbol.asyncDispose](), scope[Symbol.asyncDispose]()]);
-    expect(closed).toEqual(['one']);
+    const closed = createDeferred();
+    scope.defer(async () => {
+      await closed.promise;
+      happened.push('closed');
+    });
+    const closings = ['first', 'second'].map(async (name) => {
+      await scope[Symbol.asyncDispose]();
+      happened.push(name);
+    });
+    await new Promise(setImmediate);
+    expect(happened).toEqual([]);
+    closed.resolve();
+    await Promise.all(closings);
+    expect(happened).toEqual(['closed', 'first', 'second']);
   });
 
   it(
@@ -178,6 +190,39 @@ describe('background work', () => {
     ]);
   });
 
+  it('that fails has aborted the scope by the time it is reported', async () => {
+    const aborted: boolean[] = [];
+    const report = () => aborted.push(scope.signal.aborted);
+    const scope = new Scope({ clock: new ManualClock(), report });
+    scope.run('ping', failing('line lost'));
+    await new Promise(setImmediate);
+    expect(aborted).toEqual([true]);
+    await scope[Symbol.asyncDispose]();
+  });
+
+  it('whose report throws aborts the scope all the same, and closing says so at its end', async () => {
+    const closed: string[] = [];
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown) => unhandled.push(reason);
+    process.on('unhandledRejection', note);
+    try {
+      const clock = new ManualClock();
+      const report = (name: string) => failing(`the log is full at ${name}`)();
+      const scope = new Scope({ clock, report });
+      scope.defer(() => closed.push('socket'));
+      const waiting = clock.sleep(1_000, scope.signal);
+      scope.run('ping', failing('line lost'));
+      await expect(waiting).rejects.toThrow('line lost');
+      scope.run('pong', failing('line lost'));
+      await expect(scope[Symbol.asyncDispose]()).rejects.toThrow(/^the log is full at ping$/);
+      expect(closed).toEqual(['socket']);
+      await new Promise(setImmediate);
+      expect(unhandled).toEqual([]);
+    } finally {
+      process.off('unhandledRejection', note);
+    }
+  });
+
   it('that ends because it was told to has not failed', async () => {
     const { scope, clock, reports } = openScope();
     scope.run('heartbeat', (signal) => clock.sleep(10_000, signal));
@@ -244,20 +289,9 @@ describe('a parent', () => {
 
   it('that lives on remembers nothing of closed scopes', async () => {
     const { signal } = new AbortController();
-    let listeners = 0;
-    const add = signal.addEventListener.bind(signal);
-    const remove = signal.removeEventListener.bind(signal);
-    signal.addEventListener = (...args: Parameters<typeof add>) => {
-      listeners += 1;
-      add(...args);
-    };
-    signal.removeEventListener = (...args: Parameters<typeof remove>) => {
-      listeners -= 1;
-      remove(...args);
-    };
     const { scope } = openScope(signal);
-    expect(listeners).toBe(1);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
     await scope[Symbol.asyncDispose]();
-    expect(listeners).toBe(0);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
   });
 });

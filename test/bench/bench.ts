@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import budgets from './budgets.json' with { type: 'json' };
 import { frameCodecBench } from './frame-codec.js';
 import { medianTimes } from './start-up.js';
+import { storedLogin } from './stored-login.js';
 
 interface Figure {
   readonly name: keyof typeof budgets;
@@ -16,14 +17,19 @@ const RUNS = 20;
 const BIN = join(process.cwd(), 'bin', 'ailsd.js');
 
 async function figures(): Promise<Figure[]> {
-  const times = medianTimes(
-    { node: ['-e', '0'], version: [BIN, '--version'], help: [BIN, '--help'] },
-    RUNS,
-  );
+  using login = storedLogin();
+  const programs = {
+    node: ['-e', '0'],
+    version: [BIN, '--version'],
+    help: [BIN, '--help'],
+    token: [BIN, 'token'],
+  };
+  const times = medianTimes(programs, RUNS, login.env);
   const codec = await frameCodecBench();
   return [
     startUp('start --version', times['version'], times['node']),
     startUp('start --help', times['help'], times['node']),
+    startUp('start token', times['token'], times['node']),
     {
       name: 'frames encode',
       value: codec.encodeGBps,

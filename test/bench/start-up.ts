@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process';
 export function medianTimes(
   programs: Readonly<Record<string, readonly string[]>>,
   runs: number,
+  variables: Readonly<Record<string, string>> = {},
 ): Record<string, number> {
   const { NODE_EXTRA_CA_CERTS: _, ...env } = process.env;
   const times = new Map<string, number[]>(Object.keys(programs).map((name) => [name, []]));
@@ -12,7 +13,7 @@ export function medianTimes(
     for (const [name, args] of Object.entries(programs)) {
       const began = performance.now();
       const { status, stderr } = spawnSync(process.execPath, args, {
-        env: { ...env, HOME: '/nonexistent' },
+        env: { ...env, HOME: '/nonexistent', ...variables },
       });
       times.get(name)?.push(performance.now() - began);
       if (status !== 0) throw new Error(`${name} failed: ${stderr}`);

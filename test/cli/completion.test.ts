@@ -13,7 +13,10 @@ const FOLDER = join(import.meta.dirname, '..', '..', 'completions');
 const LINES: [string, string[]][] = [
   ['ailsd ver', ['version']],
   ['ailsd co', ['completion', 'config']],
-  ['ailsd config ', ['get', 'list', 'path', 'set', 'unset']],
+  ['ailsd config ', ['get', 'list', 'path', 'profiles', 'set', 'unset']],
+  ['ailsd help ex', ['exit-codes']],
+  ['ailsd --profile ', []],
+  ['ailsd config set url ', []],
   ['ailsd config get th', ['thread']],
   ['ailsd config set credential_store x', []],
   ['ailsd --profile work config un', ['unset']],

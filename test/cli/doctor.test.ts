@@ -113,6 +113,8 @@ describe('doctor', () => {
       state: 'failed',
       detail: expect.stringContaining('not valid JSON'),
     });
+    expect(found['settings']?.hint).toContain('mend or move the file away');
+    expect(found['keychain']).toMatchObject({ state: 'warning' });
     expect(found['node']).toMatchObject({ state: 'ok' });
   });
 
@@ -125,6 +127,10 @@ describe('doctor', () => {
       uid: 4321,
     });
     const found = JSON.parse(stdout).checks.find((check: Check) => check.name === 'watching');
-    expect(found).toMatchObject({ state: 'failed', detail: expect.stringContaining('EACCES') });
+    expect(found).toMatchObject({
+      state: 'warning',
+      detail: 'no temporary folder (EACCES)',
+      hint: 'set TMPDIR to a folder you can write to',
+    });
   });
 });

@@ -43,6 +43,9 @@ describe('errors', () => {
       [['--output=jsonl', 'nonsense'], {}],
       [['nonsense'], { AILSD_OUTPUT: 'json' }],
       [['nonsense'], { AILSD_JSON: '1' }],
+      [['-qojson', 'nonsense'], {}],
+      [['-qo', 'json', 'nonsense'], {}],
+      [['--json', '--debug', 'nonsense'], {}],
     ];
     for (const [args, env] of asked) {
       const { code, stdout, stderr } = await ailsd(args, { env });
@@ -81,6 +84,33 @@ describe('errors', () => {
       }
     },
   );
+
+  it('one form for results and errors: -o wins over --json, and words after -- are words', async () => {
+    const text = await ailsd(['--json', '-o', 'text', 'config', 'get', 'url']);
+    expect(text.stderr).toMatch(/^ailsd: NOT_FOUND/);
+    expect((await ailsd(['-qo', 'json', 'config', 'get', 'output'])).stdout).toContain('"json"');
+    expect((await ailsd(['--', 'version'])).stdout).toMatch(/^ailsd /);
+  });
+
+  it('a wrong choice suggests the nearest, and a value with a dash says how to give it', async () => {
+    expect((await ailsd(['completion', 'bsh'])).stderr).toBe(
+      "ailsd: USAGE: 'bsh' is not one of bash, zsh, fish\n  hint: did you mean bash?\n",
+    );
+    const { stderr } = await ailsd(['config', 'set', 'thread', '-rf']);
+    expect(stderr).toContain('put -- before a value that begins with a dash');
+  });
+
+  it('--debug tells what happens, also from its variable and also when all goes well', async () => {
+    for (const options of [{ args: ['--debug'] }, { args: [], env: { AILSD_DEBUG: '1' } }]) {
+      const { code, stderr } = await ailsd(['config', 'get', 'output', ...options.args], {
+        env: options.env ?? {},
+      });
+      expect(code).toBe(0);
+      expect(stderr).toMatch(/^ailsd: debug: ailsd config get of .*\n/);
+      expect(stderr).toContain('output is from default');
+    }
+    expect((await ailsd(['nonsense'], { env: { AILSD_DEBUG: '1' } })).stderr).toMatch(/\n\s+at /);
+  });
 
   it('a word that resembles nothing gets the way to the list instead of a guess', async () => {
     const { code, stderr } = await ailsd(['xyzzy']);

@@ -5,7 +5,7 @@ import { jsonText } from '../../src/cli/output.js';
 import { proves } from '../requirements.js';
 import { ailsd } from '../support/cli.js';
 
-const UNSAFE = /[\p{Cc}\p{Bidi_Control}\u200b\u2028\u2029\ufeff\p{Surrogate}]/u;
+const UNSAFE = /[\p{Cc}\p{Bidi_Control}\u00ad\u200b\u2028\u2029\u3164\ufeff\p{Surrogate}]/u;
 
 describe('text from outside', () => {
   it('is printed with escapes for what would act on a terminal', () => {

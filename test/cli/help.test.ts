@@ -12,7 +12,7 @@ describe('help', () => {
     proves('%s --help is the golden page, which has an example', 'CM-13'),
     async (name) => {
       const golden = readFileSync(join(FOLDER, `${name}.txt`), 'utf8');
-      const words = name.split('-').slice(1);
+      const words = name.split('.').slice(1);
       const asked = await ailsd([...words, '--help']);
       expect(asked).toMatchObject({ code: 0, stdout: golden, stderr: '' });
       expect((await ailsd(['help', ...words])).stdout).toBe(golden);
@@ -27,7 +27,7 @@ describe('help', () => {
       const below = await Promise.all(
         commands.map((one: { name: string }) => tree([...path, one.name])),
       );
-      return [['ailsd', ...path].join('-'), ...below.flat()];
+      return [['ailsd', ...path].join('.'), ...below.flat()];
     };
     expect((await tree([])).sort()).toEqual([...names].sort());
   });

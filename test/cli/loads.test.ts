@@ -1,13 +1,27 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { COMMANDS } from '../../src/cli/command-table.js';
 import { proves } from '../requirements.js';
 import { ailsd } from '../support/cli.js';
 
-/** What a command loads: our own chunks, packages, and the heavy parts of Node. */
+/** The parts of Node that cost more than a millisecond to load. */
+const HEAVY = [
+  'child_process',
+  'crypto',
+  'http',
+  'https',
+  'net',
+  'stream',
+  'tls',
+  'tty',
+  'worker_threads',
+];
+
 let folder = '';
 let hook = '';
+let modules: Record<string, string[]> = {};
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'ailsd-loads-'));
@@ -16,42 +30,77 @@ beforeAll(() => {
     hook,
     `process.on('exit', () => {
       const files = Object.keys(require.cache).filter((file) => file !== __filename);
-      const heavy = process.moduleLoadList.map((line) => line.replace('NativeModule ', ''))
-        .filter((name) => ['net', 'http', 'https', 'tls', 'child_process', 'stream', 'worker_threads', 'crypto', 'tty'].includes(name));
-      require('node:fs').writeSync(2, '\\nLOADED ' + JSON.stringify({ files, heavy }));
+      const builtins = process.moduleLoadList.map((line) => line.replace('NativeModule ', ''));
+      require('node:fs').writeSync(2, '\\nLOADED ' + JSON.stringify({ files, builtins }));
     });`,
   );
+  const list = join(import.meta.dirname, '..', '..', 'dist', 'modules.json');
+  modules = JSON.parse(readFileSync(list, 'utf8'));
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-async function loadedBy(args: string[]): Promise<{ files: string[]; heavy: string[] }> {
-  const { stderr } = await ailsd(args, { node: ['--require', hook] });
-  const { files, heavy } = JSON.parse(stderr.split('\nLOADED ')[1] ?? '{}');
-  return { files: files.map((file: string) => basename(file)), heavy };
+interface Loaded {
+  /** Files of src/cli/commands. */
+  readonly commands: string[];
+  /** Rooms beside cli, base and protocol, which every command has something of. */
+  readonly rooms: string[];
+  readonly packages: string[];
+  readonly heavy: string[];
 }
 
-/** Shared by every command: the entry, the bundler's runtime, and the error table. */
-const FRAME = ['ailsd.js', 'ailsd.cjs', 'chunk-rolldown-runtime.cjs', 'chunk-errors.cjs'];
+async function loadedBy(args: readonly string[]): Promise<Loaded> {
+  const { stderr } = await ailsd(args, { node: ['--require', hook] });
+  const { files, builtins } = JSON.parse(stderr.split('\nLOADED ')[1] ?? '{}');
+  const sources: string[] = files.flatMap((file: string) => modules[basename(file)] ?? [file]);
+  return {
+    commands: named(sources, /^src\/cli\/commands\/(.+)\.ts$/),
+    rooms: named(sources, /^src\/((?!(?:cli|base|protocol)\/)[^/]+(?:\/[^/]+(?=\/))?)/),
+    packages: named(sources, /node_modules\/((?:@[^/]+\/)?[^/]+)/),
+    heavy: HEAVY.filter((name) => builtins.includes(name)),
+  };
+}
+
+function named(sources: readonly string[], pattern: RegExp): string[] {
+  const names = sources.flatMap((source) => pattern.exec(source)?.[1] ?? []);
+  return [...new Set(names)].sort();
+}
 
 describe('a command loads only what it uses', () => {
-  const cases: [string[], string[], string[]][] = [
-    [['--help'], [], []],
-    [['version'], ['chunk-version.cjs'], []],
-    [['config', 'get', 'output'], ['chunk-config.cjs', 'chunk-columns.cjs'], []],
-    [['help', 'exit-codes'], ['chunk-help.cjs', 'chunk-columns.cjs'], []],
-    [['help', 'version'], ['chunk-help.cjs', 'chunk-columns.cjs', 'chunk-version.cjs'], []],
-    [['nonsense'], [], []],
+  const frame: Loaded = { commands: [], rooms: [], packages: ['commander'], heavy: [] };
+  const cases: [string[], Partial<Loaded>][] = [
+    [['--help'], {}],
+    [['nonsense'], {}],
+    [['version'], { commands: ['version'] }],
+    [['config', 'get', 'output'], { commands: ['config'] }],
+    [['help', 'exit-codes'], { commands: ['help'] }],
+    [['help', 'version'], { commands: ['help', 'version'] }],
+    [['doctor'], { commands: ['doctor'], heavy: ['child_process', 'net', 'stream'] }],
+    [['completion', '--help'], { commands: ['completion'] }],
+    [['token'], { commands: ['token'], rooms: ['client/auth', 'client/credentials'] }],
+    [['whoami'], { commands: ['whoami'], rooms: ['client/auth', 'client/credentials'] }],
+    [['logout'], { commands: ['logout'], rooms: ['client/auth', 'client/credentials'] }],
+    [
+      ['login'],
+      {
+        commands: ['login'],
+        rooms: ['client/auth', 'client/credentials', 'client/http'],
+        packages: ['commander', 'oauth4webapi', 'openid-client', 'zod'],
+      },
+    ],
+    [['server'], { commands: ['server'] }],
   ];
-  it.each(cases)(proves('%j', 'CM-10'), async (args, files, heavy) => {
-    const loaded = await loadedBy(args);
-    expect(loaded.files.sort()).toEqual([...FRAME, ...files].sort());
-    expect(loaded.heavy).toEqual(heavy);
+
+  it.each(cases)(proves('%j', 'CM-10'), async (args, extra) => {
+    expect(await loadedBy(args)).toEqual({ ...frame, ...extra });
+  });
+
+  it('every command is listed', () => {
+    const listed = new Set(cases.map(([args]) => args[0]));
+    expect(COMMANDS.map(({ name }) => name).filter((name) => !listed.has(name))).toEqual([]);
   });
 
   it(proves('--version loads no program at all', 'CM-10'), async () => {
-    expect(await loadedBy(['--version'])).toEqual({
-      files: ['ailsd.js', 'package.json'],
-      heavy: [],
-    });
+    const { packages, heavy, commands } = await loadedBy(['--version']);
+    expect({ packages, heavy, commands }).toEqual({ packages: [], heavy: [], commands: [] });
   });
 });

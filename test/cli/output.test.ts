@@ -8,7 +8,19 @@ import { ailsdInPty } from '../support/pty.js';
 
 /** A command line of each command, and whether it prints something. */
 const LINES: Record<string, string[][]> = {
-  config: [['config', 'list'], ['config', 'get', 'output'], ['config', 'path'], ['config']],
+  // These need a server: their own tests look at what they print.
+  login: [],
+  whoami: [],
+  token: [],
+  logout: [['logout', '--all']],
+  server: [['server']],
+  config: [
+    ['config', 'list'],
+    ['config', 'profiles'],
+    ['config', 'get', 'output'],
+    ['config', 'path'],
+    ['config'],
+  ],
   doctor: [['doctor']],
   completion: [
     ['completion', 'bash'],
@@ -91,6 +103,21 @@ describe('output', () => {
       });
     }
   });
+
+  it(
+    proves('a stderr that nobody can read changes neither result nor exit code', 'CM-08'),
+    async () => {
+      const run = (line: string) =>
+        runProgram('bash', ['-c', `"$0" "$1" ${line}`, process.execPath, BIN]);
+      expect((await run('config set url ftp://x 2>/dev/full')).code).toBe(2);
+      expect((await run('config get nope 2> >(exec true)')).code).toBe(2);
+      expect((await run('version >/dev/full 2>/dev/full')).code).toBe(1);
+      expect(await run('version --debug 2>/dev/full')).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/^ailsd/),
+      });
+    },
+  );
 
   it('a slow reader gets every byte', async () => {
     const script =

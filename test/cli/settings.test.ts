@@ -1,5 +1,7 @@
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
+  chownSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -11,7 +13,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { proves } from '../requirements.js';
-import { ailsd, type CliOptions, temporaryFolder } from '../support/cli.js';
+import { ailsd, BIN, type CliOptions, runProgram, temporaryFolder } from '../support/cli.js';
 
 /** A home with settings and a project folder inside it. */
 function world(config: unknown, project?: unknown) {
@@ -82,11 +84,7 @@ describe('settings', () => {
         'AILSD_THREAD',
       ]);
       expect(await value(all.run, ['thread'])).toEqual(['of-project', 'project', all.projectFile]);
-      expect(await value(all.run, ['output'], { AILSD_OUTPUT: undefined })).toEqual([
-        'json',
-        'option',
-        '--output',
-      ]);
+      expect(await value(all.run, ['output'], {})).toEqual(['json', 'option', '--output']);
       expect(await value(all.run, ['credential_store'])).toEqual(['auto', 'default', null]);
     },
   );
@@ -167,7 +165,6 @@ describe('settings', () => {
   it('a project file of another user is passed over and told of', async (context) => {
     if (process.getuid?.() !== 0) context.skip('skipped: no root to make files of another user');
     using all = world(undefined, { thread: 'planted' });
-    const { chownSync } = await import('node:fs');
     chownSync(all.projectFile, 1234, 1234);
     chmodSync(all.path, 0o755);
     const { code, stderr } = await all.run(['config', 'get', 'thread'], { uid: 4321 });
@@ -197,6 +194,7 @@ describe('settings', () => {
         ['thread', 't'],
         ['output', 'json'],
         ['credential_store', 'auto'],
+        ['ca_file', null],
       ]);
       const lines = (await all.run(['config', 'list', '-o', 'jsonl'])).stdout.trimEnd().split('\n');
       expect(lines.map((line) => JSON.parse(line).key)).toEqual(
@@ -244,6 +242,10 @@ describe('settings', () => {
       'https://user:pw@x.example',
       'nonsense',
       'https://x.example/?q',
+      'https://x.example/?',
+      'https://x.example/#',
+      'http://evil.localhost',
+      `https://x.example${'/'.repeat(65_000)}x`,
       'javascript:1',
     ];
     for (const url of bad) {
@@ -346,6 +348,188 @@ describe('settings', () => {
           'ailsd: CONFIG_INVALID: there is no home folder to keep settings in\n  hint: set AILSD_CONFIG_DIR to a folder of your own\n',
       });
     }
+  });
+
+  it(proves(
+    'fifty processes that set something each keep all fifty, and leave nothing else',
+    'CM-14',
+  ), async () => {
+    using all = world(undefined);
+    const names = Array.from({ length: 50 }, (_, index) => `p${index}`);
+    const results = await Promise.all(
+      names.map((name) => all.run(['config', 'set', 'thread', `t-${name}`, '--profile', name])),
+    );
+    expect(results.map(({ code }) => code)).toEqual(names.map(() => 0));
+    const { profiles } = JSON.parse(readFileSync(all.file, 'utf8'));
+    expect(Object.keys(profiles).sort()).toEqual([...names].sort());
+    expect(readdirSync(all.settings)).toEqual(['config.json']);
+  }, 60_000);
+
+  it(
+    proves('a disk that fills up while writing costs nothing that was there', 'CM-14'),
+    async () => {
+      const before = {
+        profiles: Object.fromEntries(
+          Array.from({ length: 120 }, (_, i) => [`p${i}`, { thread: 'x'.repeat(20) }]),
+        ),
+      };
+      using all = world(before);
+      // A limit on the size of files, as a full disk: the write ends short, then fails.
+      const script = 'trap "" XFSZ; ulimit -f 4; exec "$0" "$1" config set thread new';
+      const { code, stderr } = await runProgram('bash', ['-c', script, process.execPath, BIN], {
+        env: { AILSD_CONFIG_DIR: all.settings },
+      });
+      expect(code).toBe(2);
+      expect(stderr).toMatch(/cannot be written: EFBIG/);
+      expect(JSON.parse(readFileSync(all.file, 'utf8'))).toEqual(before);
+      expect(readdirSync(all.settings)).toEqual(['config.json']);
+    },
+  );
+
+  it('what a killed writer left is removed by the next', async () => {
+    using all = world({ profiles: {} });
+    writeFileSync(join(all.settings, '.config.json.1.tmp'), '{');
+    expect((await all.run(['config', 'set', 'thread', 'x'])).code).toBe(0);
+    expect(readdirSync(all.settings)).toEqual(['config.json']);
+  });
+
+  it(
+    proves('a pipe in place of a settings or project file is an error, not a wait', 'CM-11'),
+    async () => {
+      using all = world(undefined);
+      execFileSync('mkfifo', [all.file]);
+      expect(await all.run(['config', 'list'])).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('config.json cannot be used: it is not a file'),
+      });
+      using other = world(undefined);
+      execFileSync('mkfifo', [other.projectFile]);
+      expect(await other.run(['config', 'list'])).toMatchObject({ code: 2 });
+    },
+  );
+
+  it('a project file of another user is passed over unopened, whatever it is', async (context) => {
+    if (process.getuid?.() !== 0) context.skip('skipped: no root to make files of another user');
+    const traps: ((path: string) => void)[] = [
+      (path) => execFileSync('mkfifo', [path]),
+      (path) => mkdirSync(path),
+      (path) => writeFileSync(path, '{', { mode: 0 }),
+    ];
+    for (const trap of traps) {
+      using all = world(undefined);
+      chmodSync(all.path, 0o755);
+      trap(all.projectFile);
+      chownSync(all.projectFile, 1234, 1234);
+      const { code, stderr } = await all.run(['config', 'list'], {
+        uid: 4321,
+        env: { AILSD_CONFIG_DIR: '/nonexistent' },
+      });
+      expect(code).toBe(0);
+      expect(stderr).toContain('is ignored: it belongs to uid 1234');
+    }
+  });
+
+  it(
+    proves('the settings file of another user is refused, also by root', 'CM-16'),
+    async (context) => {
+      if (process.getuid?.() !== 0) context.skip('skipped: no root to make files of another user');
+      using all = world({ profiles: { default: { url: 'https://evil.example' } } });
+      chownSync(all.file, 1234, 1234);
+      const { code, stdout, stderr } = await all.run(['config', 'get', 'url']);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+      expect(stderr).toContain('config.json belongs to another user (uid 1234)');
+    },
+  );
+
+  it('values of the wrong kind are refused, not turned into text', async () => {
+    for (const thread of [null, true, 123, ['abc'], {}, { toString: null, valueOf: null }]) {
+      using ofProfile = world({ profiles: { default: { thread } } });
+      using ofProject = world(undefined, { thread });
+      for (const { run } of [ofProfile, ofProject]) {
+        const { code, stderr } = await run(['config', 'get', 'thread']);
+        expect({ thread, code, stderr }).toMatchObject({
+          code: 2,
+          stderr: expect.stringContaining('expected a text'),
+        });
+      }
+    }
+    using profile = world({ profile: 5 });
+    expect((await profile.run(['config', 'list'])).stderr).toContain(
+      'profile is not the name of one',
+    );
+    using missing = world({ profile: 'nosuch' });
+    expect((await missing.run(['config', 'get', 'thread'])).stderr).toContain(
+      'there is no profile nosuch',
+    );
+  });
+
+  it('names such as __proto__ are names like any other', async () => {
+    using all = world(
+      '{"__proto__": {"profiles": {"x": {}}}, "profiles": {"constructor": {"thread": "c"}}}',
+    );
+    expect((await all.run(['config', 'get', 'thread', '--profile', 'constructor'])).stdout).toBe(
+      'c\n',
+    );
+    expect((await all.run(['config', 'get', 'thread', '--profile', 'toString'])).code).toBe(2);
+    expect((await all.run(['config', 'get', '__proto__'])).stderr).toContain('there is no setting');
+  });
+
+  it('where the folder we were started in is gone, only what needs it fails', async () => {
+    using folder = temporaryFolder();
+    const inGone = (command: string, env = {}) =>
+      runProgram(
+        'bash',
+        [
+          '-c',
+          `mkdir "$2/x" && cd "$2/x" && rmdir "$2/x" && "$0" "$1" ${command}`,
+          process.execPath,
+          BIN,
+          folder.path,
+        ],
+        { env },
+      );
+    expect(await inGone('config list')).toMatchObject({ code: 0, stderr: '' });
+    expect(await inGone('config set thread x', { AILSD_CONFIG_DIR: 'relative' })).toMatchObject({
+      code: 2,
+    });
+    const { stdout } = await inGone('doctor --json');
+    expect(JSON.parse(stdout).checks).toContainEqual(
+      expect.objectContaining({ name: 'pty', state: 'ok' }),
+    );
+  });
+
+  it('a home that can never be written to is an error within its time', async () => {
+    const { code, stderr } = await ailsd(['config', 'set', 'thread', 'x'], {
+      env: { HOME: '/proc' },
+    });
+    expect(code).toBe(2);
+    expect(stderr).toContain('cannot be written');
+  });
+
+  it('a password in a URL, and the text of a file that is no JSON, are not repeated', async () => {
+    using all = world('root:secret-hash:19000');
+    expect((await all.run(['config', 'list'])).stderr).not.toContain('root:');
+    using other = world(undefined);
+    const { code, stderr } = await other.run([
+      'config',
+      'set',
+      'url',
+      'https://user:hunter2@x.example',
+    ]);
+    expect(code).toBe(2);
+    expect(stderr).not.toContain('hunter2');
+  });
+
+  it('config profiles lists them, marks the one in use, and an emptied one is gone', async () => {
+    using all = world({
+      profile: 'work',
+      profiles: { work: { thread: 'w' }, home: { thread: 'h' } },
+    });
+    expect((await all.run(['config', 'profiles'])).stdout).toBe('  default\n* work\n  home\n');
+    expect(await value(all.run, ['profile'])).toEqual(['work', 'file', all.file]);
+    await all.run(['config', 'unset', 'thread', '--profile', 'home']);
+    expect(JSON.parse(readFileSync(all.file, 'utf8')).profiles).toEqual({ work: { thread: 'w' } });
+    expect((await all.run(['config', 'unset', 'thread', '--profile', 'typo'])).code).toBe(2);
   });
 
   it('settings live where the platform keeps them, and a relative XDG folder is ignored', async () => {

@@ -153,6 +153,15 @@ describe('what is granted', () => {
     });
   });
 
+  it('a scope nobody here knows gives nothing, and takes nothing away', () => {
+    for (const word of ['openid', 'gpu:sandbox', 'constructor', '__proto__', '']) {
+      expect(grantCapabilities({ requested: ['fs:ro'], scopes: [word] }).capabilities).toEqual([]);
+      expect(
+        grantCapabilities({ requested: ['fs:ro'], scopes: [word, 'read:sandbox'] }).capabilities,
+      ).toEqual(['fs:ro']);
+    }
+  });
+
   it('fs:rw with the read scope alone is downgraded to fs:ro, and the answer says so', () => {
     const granted = grantCapabilities({ requested: ['fs:rw', 'shell'], scopes: ['read:sandbox'] });
     expect(granted).toEqual({
@@ -224,7 +233,9 @@ describe('the laws of granting', () => {
       fc.property(inputs, (input) => {
         const limits = [
           input.requested.map(fromWord).filter((one) => one !== undefined),
-          input.scopes.flatMap((scope): readonly Capability[] => SCOPE_CAPABILITIES[scope]),
+          input.scopes
+            .filter(isScope)
+            .flatMap((scope): readonly Capability[] => SCOPE_CAPABILITIES[scope]),
           ...[input.ceiling, input.actorPolicy, input.grant].filter((one) => one !== undefined),
         ].map(closure);
         const granted = closure(grantCapabilities(input).capabilities);

@@ -27,6 +27,12 @@ import {
   shellServerFrames,
 } from '../../src/protocol/shell-frames.js';
 import {
+  type SyncClientFrame,
+  type SyncServerFrame,
+  syncClientFrames,
+  syncServerFrames,
+} from '../../src/protocol/sync-frames.js';
+import {
   type TunnelClientFrame,
   type TunnelServerFrame,
   tunnelClientFrames,
@@ -317,6 +323,159 @@ const execServer: Arbitraries<ExecServerFrame> = {
   ),
 };
 
+/** A wrapper so that optional fields are there or not. */
+function some<M extends object, K extends keyof M>(
+  fields: { [P in keyof M]: fc.Arbitrary<M[P]> },
+  required: readonly K[],
+) {
+  return fc.record(fields, { requiredKeys: [...required], noNullPrototype: true });
+}
+
+const syncPath = fc
+  .array(text(1, 20), { maxLength: 4 })
+  .map((names) => names.map((name) => name.replace(/[/\\]|^\.{1,2}$/g, '_')).join('/'));
+const by = some({ actor, subject: text(1, 20), tool_call_id: text(1, 20), at: time }, ['actor']);
+const problem = some({ code: fc.constantFrom('UNREADABLE', 'CASE_CLASH'), message: text(0, 40) }, [
+  'code',
+  'message',
+]);
+const file = { kind: fc.constant('file' as const), sha256, size: offset, executable: fc.boolean() };
+const folder = { kind: fc.constant('folder' as const) };
+const link = { kind: fc.constant('link' as const), target: text(1, 40) };
+const FILE = ['kind', 'sha256', 'size', 'executable'] as const;
+const state = fc.oneof(
+  fc.record({ kind: fc.constant('absent' as const) }, { noNullPrototype: true }),
+  fc.record(file, { noNullPrototype: true }),
+  fc.record(folder, { noNullPrototype: true }),
+  fc.record(link, { noNullPrototype: true }),
+);
+const entry = fc.oneof(
+  some({ path: syncPath, ...file, by }, ['path', ...FILE]),
+  some({ path: syncPath, ...folder, by }, ['path', 'kind']),
+  some({ path: syncPath, ...link, by }, ['path', 'kind', 'target']),
+  some({ path: syncPath, kind: fc.constant('problem' as const), problem }, [
+    'path',
+    'kind',
+    'problem',
+  ]),
+  some({ path: syncPath, kind: fc.constant('ignored' as const) }, ['path', 'kind']),
+);
+const part = some({ size: fc.nat(), from: offset }, ['size']);
+const sendItem = fc.oneof(
+  fc.record({ sha256, size: offset }, { noNullPrototype: true }),
+  fc.tuple(sha256, sha256, fc.array(part, { maxLength: 4 })).map(([digest, base, parts]) => ({
+    sha256: digest,
+    size: parts.reduce((sum, { size: bytes }) => sum + bytes, 0),
+    base,
+    parts,
+  })),
+);
+const fetchItem = some(
+  { path: syncPath, sha256, from: offset, size: offset, blocks: fc.constant('fixed' as const) },
+  ['path', 'sha256'],
+);
+const list = <T>(item: fc.Arbitrary<T>) => fc.array(item, { maxLength: 4 });
+const watch = frame('watch', {}, []);
+const transferAck = frame('ack', { transfer_id: id, offset }, ['transfer_id', 'offset']);
+
+const syncClient: Arbitraries<SyncClientFrame> = {
+  auth: clientFrames.auth,
+  stdin: clientFrames.stdin,
+  ping: clientFrames.ping,
+  close: clientFrames.close,
+  start: frame(
+    'start',
+    { root: syncPath, ignore: list(text(1, 20)), include_git: fc.boolean(), client_id: id },
+    ['root'],
+  ),
+  scan: frame('scan', { scan_id: id, since: sha256, paths: list(syncPath) }, ['scan_id']),
+  watch,
+  stage: fc.oneof(
+    frame('stage', { transfer_id: id, send: list(sendItem) }, ['transfer_id', 'send']),
+    frame('stage', { transfer_id: id, fetch: list(fetchItem) }, ['transfer_id', 'fetch']),
+    frame('stage', { transfer_id: id, resume: offset }, ['transfer_id', 'resume']),
+    frame('stage', { transfer_id: id, end: fc.constant(true as const) }, ['transfer_id', 'end']),
+  ),
+  transition: frame(
+    'transition',
+    {
+      transition_id: id,
+      changes: list(
+        some({ path: syncPath, expect: state, to: state, by }, ['path', 'expect', 'to']),
+      ),
+    },
+    ['transition_id', 'changes'],
+  ),
+  ack: transferAck,
+};
+
+const syncServer: Arbitraries<SyncServerFrame> = {
+  auth_ok: serverFrames.auth_ok,
+  stdout: serverFrames.stdout,
+  pong: serverFrames.pong,
+  ready: frame(
+    'ready',
+    {
+      root: syncPath,
+      instance: id,
+      writable: fc.boolean(),
+      case_sensitive: fc.boolean(),
+      keeps_executable: fc.boolean(),
+      normal_form: fc.constantFrom('nfc' as const, 'nfd' as const),
+    },
+    ['root', 'writable', 'case_sensitive', 'keeps_executable'],
+  ),
+  scanned: frame(
+    'scanned',
+    {
+      scan_id: id,
+      instance: id,
+      snapshot: sha256,
+      since: sha256,
+      entries: list(entry),
+      gone: list(some({ path: syncPath, by }, ['path'])),
+      more: fc.boolean(),
+    },
+    ['scan_id', 'snapshot', 'entries'],
+  ),
+  changed: frame(
+    'changed',
+    { paths: fc.oneof(fc.constant('all' as const), list(syncPath)), problem },
+    ['paths'],
+  ),
+  staged: frame(
+    'staged',
+    {
+      transfer_id: id,
+      state: fc.constantFrom('open' as const, 'done' as const),
+      offset,
+      items: list(some({ bytes: offset, problem }, ['bytes'])),
+    },
+    ['transfer_id', 'state', 'offset', 'items'],
+  ),
+  transitioned: frame(
+    'transitioned',
+    {
+      transition_id: id,
+      results: list(
+        fc.oneof(
+          some({ outcome: fc.constant('done' as const) }, ['outcome']),
+          some({ outcome: fc.constant('conflict' as const), current: state, by }, [
+            'outcome',
+            'current',
+          ]),
+          some({ outcome: fc.constant('problem' as const), problem }, ['outcome', 'problem']),
+        ),
+      ),
+    },
+    ['transition_id', 'results'],
+  ),
+  ack: transferAck,
+  error: fc
+    .tuple(serverFrames.error, some({ about: id }, []))
+    .map(([error, more]) => ({ ...error, ...more })),
+};
+
 const port = fc.integer({ min: 1, max: 65_535 });
 const tunnelClient: Arbitraries<TunnelClientFrame> = {
   ...clientFrames,
@@ -358,6 +517,8 @@ describe('every frame', () => {
   comesBack('shell server', shellServerFrames, shellServer);
   comesBack('exec client', execClientFrames, execClient);
   comesBack('exec server', execServerFrames, execServer);
+  comesBack('sync client', syncClientFrames, syncClient);
+  comesBack('sync server', syncServerFrames, syncServer);
   comesBack('tunnel client', tunnelClientFrames, tunnelClient);
   comesBack('tunnel server', tunnelServerFrames, tunnelServer);
 
@@ -366,6 +527,8 @@ describe('every frame', () => {
     ['shell server', shellServerFrames],
     ['exec client', execClientFrames],
     ['exec server', execServerFrames],
+    ['sync client', syncClientFrames],
+    ['sync server', syncServerFrames],
     ['tunnel client', tunnelClientFrames],
     ['tunnel server', tunnelServerFrames],
   ] as const)('of the %s is filed under its own type', (_, { control }) => {

@@ -56,6 +56,15 @@ describe(`decoding`, () => {
       inField('env', `{${Array.from({ length: 100_000 }, (_, i) => `"${i}":1`).join()}}`),
     ],
     ['half a million items in a list', `{"type":"presence","viewers":[${'1,'.repeat(500_000)}1]}`],
+    [
+      'lists in lists, wrong to the last',
+      `{"type":"stage","transfer_id":"t","send":[${`{"parts":[${'1,'.repeat(1000)}1]},`.repeat(490)}1]}`,
+    ],
+    [
+      'all the entries that fit, each of them wrong',
+      `{"type":"scanned","entries":[${'{"kind":"file"},'.repeat(4095)}1]}`,
+    ],
+    ['far too many changes', `{"type":"transition","changes":[${'{},'.repeat(300_000)}1]}`],
     ['a number of a million digits', inField('cols', '9'.repeat(1_000_000))],
     ['a name of a million characters', `{"type":"${'x'.repeat(1_000_000)}"}`],
     ['nothing', ''],
@@ -95,6 +104,7 @@ function expectTyped(error: AilsdError): 'INVALID_REQUEST' | 'PAYLOAD_TOO_LARGE'
   // The words of a schema that brought none of its own.
   if (/invalid input|undefined|not of the right form/i.test(error.message))
     expect.fail(error.message);
+  if (/\bmust\b.*\bmust\b/.test(error.message)) expect.fail(error.message);
   const { code } = error;
   return code === 'INVALID_REQUEST' || code === 'PAYLOAD_TOO_LARGE' ? code : expect.fail(code);
 }

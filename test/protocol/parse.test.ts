@@ -51,6 +51,29 @@ describe('a bad request', () => {
     expect(refused(null).message).toContain('body must be an object');
   });
 
+  it('says it once, in every shape and whatever is wrong', () => {
+    const spoilt = fc.dictionary(
+      fc.constantFrom(
+        'thread_id',
+        'mode',
+        'scope',
+        'argv',
+        'env',
+        'token',
+        'current_token',
+        'code',
+      ),
+      fc.constantFrom(null, -1, 0.5, '', '\0', 'x'.repeat(9000), [], [''], {}, { '=': '' }, true),
+    );
+    fc.assert(
+      fc.property(fc.constantFrom(...SHAPE_NAMES), spoilt, (name, body) => {
+        const parsed = parseRequest(shape(name), body);
+        if (!parsed.ok) expect(parsed.error.message.match(/\bmust be\b/g)).toHaveLength(1);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
   it('of several forms names the field in the form it came furthest with', () => {
     expect(refused({ name: 'a', either: { y: { z: 'no' } } }).field).toBe('either.y.z');
     expect(refused({ name: 'a', either: 7 }).field).toBe('either');

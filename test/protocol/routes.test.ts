@@ -180,7 +180,15 @@ describe('paths', () => {
       name: 'statFile',
       parameters: { path: 'a/b/c' },
     });
-    expect(matchRoute('GET', '/files/')).toMatchObject({ parameters: { path: '' } });
+    for (const root of ['/files', '/files/']) {
+      expect(matchRoute('GET', root)).toMatchObject({ name: 'readFile', parameters: { path: '' } });
+      expect(matchRoute('HEAD', root)).toMatchObject({
+        name: 'statFile',
+        parameters: { path: '' },
+      });
+    }
+    expect(matchRoute('POST', '/files')).toMatchObject({ kind: 'wrong-method' });
+    expect(matchRoute('GET', '/files//')).toMatchObject({ parameters: { path: '/' } });
     expect(matchRoute('GET', '/files/%2e%2e/x')).toMatchObject({ parameters: { path: '../x' } });
   });
 
@@ -203,7 +211,9 @@ describe('paths', () => {
       '/v1/sandboxes/',
       '/v1/sandboxes/a/b',
       '//v1/sandboxes',
-      '/files',
+      '/filesX',
+      '/files%2F',
+      '/files\n',
       '/.well-known/openid-configurationX',
       '/Xwell-known/openid-configuration',
     ])
@@ -227,5 +237,15 @@ describe('paths', () => {
     expect(underBaseUrl('https://h/relay/sb_1/v1/', '/files/a')).toBe(
       'https://h/relay/sb_1/files/a',
     );
+    expect(underBaseUrl('https://h/relay//v1//', '/files/a')).toBe('https://h/relay/files/a');
+    expect(underBaseUrl('https://h/v12', path)).toBe('https://h/v12/v1/exec');
+    expect(underBaseUrl('https://h/v1/v1', path)).toBe('https://h/v1/v1/exec');
+  });
+
+  it('a base URL of nothing but slashes takes no longer than reading it', () => {
+    const slashes = '/'.repeat(100_000);
+    const start = performance.now();
+    expect(underBaseUrl(`https://h${slashes}x${slashes}`, '/ws')).toBe(`https://h${slashes}x/ws`);
+    expect(performance.now() - start).toBeLessThan(500);
   });
 });

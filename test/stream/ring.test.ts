@@ -50,6 +50,15 @@ describe('reading', () => {
   });
 });
 
+it.each([-1, 0.5, Number.NaN])('%s is not a number of bytes to read', (maxBytes) => {
+  const ring = ringWith(10, 15);
+  // Also where there is nothing to read: before, at and past what is kept.
+  for (const from of [0, 5, 15, 16]) {
+    expect(() => ring.read(from, maxBytes)).toThrow(`${maxBytes} is not a number of bytes`);
+    expect(() => ring.read(from, maxBytes)).toThrow(RangeError);
+  }
+});
+
 describe('bounds', () => {
   it('a chunk larger than the ring leaves its end', () => {
     const ring = ringWith(100, 1_000);

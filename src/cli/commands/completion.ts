@@ -11,7 +11,10 @@ export function completionCommand(context: Context): Command {
     .addArgument(new Argument('<shell>', 'which shell').choices(SHELLS))
     .example('source <(ailsd completion bash)', 'bash: add this line to ~/.bashrc')
     .example('source <(ailsd completion zsh)', 'zsh: add this line to ~/.zshrc, after compinit')
-    .example('ailsd completion fish > ~/.config/fish/completions/ailsd.fish', 'fish: once')
+    .example(
+      'mkdir -p ~/.config/fish/completions && ailsd completion fish > ~/.config/fish/completions/ailsd.fish',
+      'fish: once',
+    )
     .action((shell: ShellName) => runCompletion(context, shell));
 }
 

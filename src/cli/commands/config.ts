@@ -6,7 +6,7 @@ import { Command } from '../command.js';
 import type { Context } from '../context.js';
 import { escapeText } from '../escape.js';
 import { nearest } from '../nearest.js';
-import { configPath } from '../settings/config-file.js';
+import { configPath, DEFAULT_PROFILE, parseProfileName } from '../settings/config-file.js';
 import type { Found, Origin } from '../settings/settings.js';
 import {
   isSettingName,
@@ -21,12 +21,20 @@ export function configCommand(context: Context): Command {
     .description('read and change settings')
     .example('ailsd config set url https://ailsd.example.com', 'say which server to talk to')
     .example('ailsd config list', 'what is in force, and where it comes from');
-  const parts = [getCommand, setCommand, unsetCommand, listCommand, pathCommand];
+  const parts = [getCommand, setCommand, unsetCommand, listCommand, profilesCommand, pathCommand];
   for (const part of parts) command.addCommand(part(context));
   return command;
 }
 
 const KEYS = [...SETTING_NAMES, 'profile'];
+
+const KEY_NOTES: readonly (readonly [string, string])[] = [
+  ...SETTING_NAMES.map((name): [string, string] => {
+    const { summary, choices } = setting(name);
+    return [name, choices === undefined ? summary : `${summary}: ${choices.join(', ')}`];
+  }),
+  ['profile', 'which profile is in use when none is named'],
+];
 
 function getCommand(context: Context): Command {
   return keyArgument(new Command('get'))
@@ -62,6 +70,13 @@ function listCommand(context: Context): Command {
     .action(() => runList(context));
 }
 
+function profilesCommand(context: Context): Command {
+  return new Command('profiles')
+    .description('print the profiles there are, and which is in use')
+    .example('ailsd config profiles', 'their names; a star marks the one in use')
+    .action(() => runProfiles(context));
+}
+
 function pathCommand(context: Context): Command {
   return new Command('path')
     .description('print where settings are kept')
@@ -79,25 +94,30 @@ function runGet({ settings, output }: Context, key: Key): void {
   output.result(row(key, found), () => escapeText(found.value));
 }
 
-function runSet({ settings, output }: Context, key: Key, value: string | undefined): void {
-  if (key === 'profile') {
-    if (value !== undefined) settings.file.require(value);
-    settings.file.setCurrentProfile(value);
-    output.notice(
-      value === undefined ? 'the default profile is in use' : `profile ${value} is in use`,
-    );
-    return;
-  }
+async function runSet(context: Context, key: Key, value: string | undefined): Promise<void> {
+  if (key === 'profile') return runSetProfile(context, value);
+  const { settings, output } = context;
   const profile = settings.profile.value;
+  // A new profile is made by setting something in it; there is nothing to remove from one that is not there.
+  if (value === undefined) settings.file.require(profile);
   const parsed = value === undefined ? undefined : parseSetting(key, value, 'the command line');
-  settings.file.set(profile, key, parsed);
+  await settings.file.set(profile, key, parsed);
   output.notice(
-    `${key} is ${parsed === undefined ? 'not set any more' : parsed} in profile ${profile}`,
+    parsed === undefined
+      ? `${key} is not set any more in profile ${profile}`
+      : `${key} is ${parsed} in profile ${profile}`,
   );
-  const variable = setting(key).variable;
-  if (settings.fromOptionOrVariable(key)?.origin.kind === 'variable') {
-    output.notice(`${variable} is set and wins over it`);
-  }
+  const winner = settings.fromOptionOrVariable(key)?.origin;
+  if (winner?.kind === 'variable') output.notice(`${winner.name} is set and wins over it`);
+}
+
+async function runSetProfile(
+  { settings, output }: Context,
+  profile: string | undefined,
+): Promise<void> {
+  if (profile !== undefined) settings.file.require(parseProfileName(profile));
+  await settings.file.setCurrentProfile(profile);
+  output.notice(`profile ${profile ?? DEFAULT_PROFILE} is in use`);
 }
 
 function runList({ settings, output, style }: Context): void {
@@ -113,6 +133,15 @@ function runList({ settings, output, style }: Context): void {
         style.dim(escapeText([source, source_name].filter((word) => word !== null).join(' '))),
       ]),
     ),
+  );
+}
+
+function runProfiles({ settings, output }: Context): void {
+  const current = settings.profile.value;
+  const names = [...new Set([DEFAULT_PROFILE, ...settings.file.profiles])];
+  const rows = names.map((name) => ({ name, in_use: name === current }));
+  output.list(rows, () =>
+    rows.map((one) => `${one.in_use ? '*' : ' '} ${escapeText(one.name)}`).join('\n'),
   );
 }
 
@@ -136,13 +165,13 @@ function keyArgument(command: Command): Command {
   const argument = new Argument('<key>', 'which setting');
   // For the completions alone: `parseKey` also takes dashes, and suggests.
   argument.argChoices = KEYS;
-  return command.addArgument(argument);
+  return command.addArgument(argument).note('Settings:', KEY_NOTES);
 }
 
 interface Row {
   readonly key: string;
   readonly value: string | null;
-  /** option, variable, project, profile or default; null where nothing says. */
+  /** option, variable, project, profile, file or default; null where nothing says. */
   readonly source: Origin['kind'] | null;
   /** Which option, variable, file or profile it was. */
   readonly source_name: string | null;
@@ -161,6 +190,7 @@ function nameOf(origin: Origin): string | null {
     case 'profile':
       return origin.name;
     case 'project':
+    case 'file':
       return origin.path;
     case 'default':
       return null;

@@ -1,7 +1,8 @@
 /** `ailsd help`: on a command, or on what belongs to no single command. */
-import type { Command as Commander } from 'commander';
+import { Argument, type Command as Commander } from 'commander';
 import { AilsdError } from '../../protocol/errors.js';
 import { Command } from '../command.js';
+import { COMMANDS } from '../command-table.js';
 import type { Context } from '../context.js';
 import { printTopic, TOPIC_NAMES } from '../help-topics.js';
 import { nearest } from '../nearest.js';
@@ -9,11 +10,18 @@ import { nearest } from '../nearest.js';
 export function helpCommand(context: Context): Command {
   const command = new Command('help')
     .description('print help on a command or a topic')
-    .argument('[topic...]', `a command, or one of ${TOPIC_NAMES.join(', ')}`)
+    .addArgument(topicArgument())
     .example('ailsd help config set', 'help on a command')
     .example('ailsd help exit-codes', 'what each exit code means')
     .example('ailsd help environment', 'the variables that configure ailsd');
   return command.action((topic: string[]) => runHelp(context, topic, command.parent ?? command));
+}
+
+function topicArgument(): Argument {
+  const argument = new Argument('[topic...]', 'what to print help on');
+  // For the page of help and the completions; `findCommand` suggests.
+  argument.argChoices = [...COMMANDS.map((command) => command.name), ...TOPIC_NAMES];
+  return argument;
 }
 
 function runHelp(context: Context, topic: readonly string[], root: Commander): void {

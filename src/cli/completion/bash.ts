@@ -6,6 +6,9 @@ export function bashScript(nodes: readonly CompletionNode[]): string {
 _ailsd() {
   local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} at=/ place=0 i word
   COMPREPLY=()
+  # bash takes --output=json for three words.
+  [[ $cur == = ]] && cur=
+  [[ $prev == = ]] && prev=\${COMP_WORDS[COMP_CWORD-2]}
   for ((i = 1; i < COMP_CWORD; i++)); do
     word=\${COMP_WORDS[i]}
     case $word in
@@ -20,7 +23,7 @@ _ailsd() {
   done
   case $prev in
 ${choiceCases(nodes)}
-    ${flagsWithValue(nodes).join('|')}) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    ${flagsWithValue(nodes).join('|')}) return ;;
   esac
   if [[ $cur == -* ]]; then
     case $at in
@@ -32,7 +35,7 @@ ${nodes.map((node) => `      ${node.path}) COMPREPLY=($(compgen -W '${flags(node
 ${nodes.flatMap(wordCases).join('\n')}
   esac
 }
-complete -o default -F _ailsd ailsd
+complete -F _ailsd ailsd
 `;
 }
 

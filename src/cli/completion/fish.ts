@@ -62,7 +62,7 @@ function optionLine(path: string, option: CompletionOption): string {
   const flags = option.flags.map((flag) =>
     flag.startsWith('--') ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`,
   );
-  const value = option.takesValue ? ' -r' : '';
+  const value = option.takesValue ? ' -x' : '';
   const choices = option.choices.length > 0 ? ` -a ${quoted(option.choices.join(' '))}` : '';
   return `complete -c ailsd -n '__ailsd_at ${path}' ${flags.join(' ')}${value}${choices} -d ${quoted(option.summary)}`;
 }

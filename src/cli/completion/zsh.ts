@@ -16,7 +16,7 @@ _ailsd() {
   for ((i = 2; i < CURRENT; i++)); do
     word=\${words[i]}
     case $word in
-      --) _default; return ;;
+      --) return ;;
       ${flagsWithValue(nodes).join('|')}) ((i++)); continue ;;
       -*) continue ;;
     esac
@@ -27,7 +27,7 @@ _ailsd() {
   done
   case \${words[CURRENT-1]} in
 ${choiceCases(nodes)}
-    ${flagsWithValue(nodes).join('|')}) _default; return ;;
+    ${flagsWithValue(nodes).join('|')}) return ;;
   esac
   if [[ \${words[CURRENT]} == -* ]]; then
     case $at in
@@ -38,7 +38,7 @@ ${nodes.map((node) => `      ${node.path}) found=(${described(flagWords(node.opt
   fi
   case $at:$place in
 ${nodes.flatMap(wordCases).join('\n')}
-    *) _default; return ;;
+    *) return ;;
   esac
   _describe command found
 }

@@ -1,4 +1,5 @@
 /** One thing `doctor` looks at: each check is bounded in time and ends in a finding, whatever happens inside. */
+import { AilsdError } from '../../protocol/errors.js';
 import type { Context } from '../context.js';
 
 export interface Finding {
@@ -24,7 +25,9 @@ export async function runCheck(check: Check, context: Context): Promise<Finding>
   try {
     return await Promise.race([late, check.run(context)]);
   } catch (error) {
-    return { state: 'failed', detail: error instanceof Error ? error.message : String(error) };
+    const detail = error instanceof Error ? error.message : String(error);
+    const hint = error instanceof AilsdError ? { hint: error.hint } : {};
+    return { state: 'failed', detail, ...hint };
   } finally {
     clearTimeout(timer);
   }

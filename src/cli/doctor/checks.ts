@@ -92,7 +92,7 @@ async function checkPty({ signal }: Context): Promise<Finding> {
 }
 
 async function checkKeychain({ settings, environment, signal }: Context): Promise<Finding> {
-  const store = settings.find('credential_store')?.value;
+  const store = wantedStore(settings);
   if (store === 'file' || store === 'memory') {
     return { state: 'skipped', detail: `not used: logins are kept in ${store}` };
   }
@@ -108,7 +108,16 @@ async function checkKeychain({ settings, environment, signal }: Context): Promis
   return noKeychain(answer.kind === 'hangs' ? 'it never answered' : answer.reason, store);
 }
 
-function noKeychain(why: string, store: string | undefined): Finding {
+/** Settings that can't be read are the finding of another check. */
+function wantedStore(settings: Context['settings']): string {
+  try {
+    return settings.find('credential_store')?.value ?? 'auto';
+  } catch {
+    return 'auto';
+  }
+}
+
+function noKeychain(why: string, store: string): Finding {
   const detail = `no keychain: ${why}`;
   if (store === 'keyring') {
     return { state: 'failed', detail, hint: 'unlock it, or set AILSD_CREDENTIAL_STORE=file' };
@@ -119,13 +128,8 @@ function noKeychain(why: string, store: string | undefined): Finding {
 const FEW_WATCHES = 65_536;
 
 async function checkWatching({ environment, signal }: Context): Promise<Finding> {
-  if (!(await watchingWorks(signal))) {
-    return {
-      state: 'warning',
-      detail: 'changes of files are not reported',
-      hint: 'sync will poll',
-    };
-  }
+  const broken = await whyNotWatching(signal);
+  if (broken !== undefined) return broken;
   if (environment.platform !== 'linux')
     return { state: 'ok', detail: 'changes of files are reported' };
   const watches = Number(readFileSync('/proc/sys/fs/inotify/max_user_watches', 'utf8'));
@@ -141,21 +145,43 @@ async function checkWatching({ environment, signal }: Context): Promise<Finding>
 const WATCH_TIMEOUT_MS = 1_000;
 
 /** Makes a folder, watches it, writes into it: the only proof that counts. */
-async function watchingWorks(signal: AbortSignal): Promise<boolean> {
-  const folder = mkdtempSync(join(tmpdir(), 'ailsd-doctor-'));
+async function whyNotWatching(signal: AbortSignal): Promise<Finding | undefined> {
+  let folder: string | undefined;
   try {
-    return await new Promise<boolean>((resolve) => {
-      const watcher = watch(folder, { signal }, () => done(true));
-      const timer = setTimeout(() => done(false), WATCH_TIMEOUT_MS);
-      watcher.on('error', () => done(false));
-      const done = (works: boolean): void => {
-        clearTimeout(timer);
-        watcher.close();
-        resolve(works);
-      };
-      writeFileSync(join(folder, 'probe'), '');
-    });
+    folder = mkdtempSync(join(tmpdir(), 'ailsd-doctor-'));
+    if (await reportsChanges(folder, signal)) return undefined;
+    return notWatching('changes of files are not reported', 'sync will look for changes by itself');
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    if (folder === undefined) {
+      return notWatching(
+        `no temporary folder (${code})`,
+        'set TMPDIR to a folder you can write to',
+      );
+    }
+    return notWatching(
+      `folders cannot be watched (${code})`,
+      'raise fs.inotify.max_user_instances',
+    );
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function notWatching(detail: string, hint: string): Finding {
+  return { state: 'warning', detail, hint };
+}
+
+function reportsChanges(folder: string, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const watcher = watch(folder, { signal }, () => done(true));
+    const timer = setTimeout(() => done(false), WATCH_TIMEOUT_MS);
+    watcher.on('error', () => done(false));
+    const done = (works: boolean): void => {
+      clearTimeout(timer);
+      watcher.close();
+      resolve(works);
+    };
+    writeFileSync(join(folder, 'probe'), '');
+  });
 }

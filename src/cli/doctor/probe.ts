@@ -18,6 +18,8 @@ export function runProbe(name: string, signal: AbortSignal): Promise<ProbeAnswer
     killSignal: 'SIGKILL',
     maxBuffer: MOST_OUTPUT_BYTES,
     signal,
+    // Ours may be gone.
+    cwd: import.meta.dirname,
   } as const;
   return new Promise((resolve) => {
     execFile(process.execPath, [file], options, (error, stdout, stderr) => {

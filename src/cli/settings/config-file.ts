@@ -3,11 +3,18 @@ import { join } from 'node:path';
 import { AilsdError } from '../../protocol/errors.js';
 import type { Environment } from '../config.js';
 import { nearest } from '../nearest.js';
-import { isJsonObject, type JsonObject, readJsonFile, replaceJsonFile } from './json-file.js';
+import { isJsonObject, type JsonObject, readJsonFile, unreadable } from './json-file.js';
 import { parseSetting, type SettingName } from './table.js';
 
 export const DEFAULT_PROFILE = 'default';
-export const PROFILE_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+const PROFILE_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+export function parseProfileName(text: string): string {
+  if (PROFILE_PATTERN.test(text)) return text;
+  throw new AilsdError('CONFIG_INVALID', `that is not a profile name: ${text}`, {
+    hint: 'a profile name is 1 to 64 of A-Z a-z 0-9 . _ -, and begins with a letter or digit',
+  });
+}
 
 /** Where it is, or would be. */
 export function configPath(environment: Environment): string {
@@ -17,6 +24,12 @@ export function configPath(environment: Environment): string {
   });
 }
 
+/** Whoever can write it decides where credentials go: only we ourselves and root. */
+function isTrusted(environment: Environment): (owner: number) => boolean {
+  const { userId } = environment;
+  return (owner) => userId === undefined || owner === userId || owner === 0;
+}
+
 export class ConfigFile {
   readonly #environment: Environment;
   readonly #document: JsonObject;
@@ -24,7 +37,7 @@ export class ConfigFile {
   static open(environment: Environment): ConfigFile {
     if (environment.configFolder === undefined) return new ConfigFile(environment, {});
     const path = configPath(environment);
-    const read = readJsonFile(path, environment);
+    const read = readJsonFile(path, isTrusted(environment));
     if (read.kind === 'foreign') {
       throw new AilsdError(
         'CONFIG_INVALID',
@@ -42,23 +55,25 @@ export class ConfigFile {
     this.#document = document;
   }
 
-  /** The profile meant when neither option nor variable names one. */
-  get currentProfile(): string {
+  /** The profile the file puts in use; absent where it does not say. */
+  get currentProfile(): string | undefined {
+    if (!Object.hasOwn(this.#document, 'profile')) return undefined;
     const named = this.#document['profile'];
-    return typeof named === 'string' && PROFILE_PATTERN.test(named) ? named : DEFAULT_PROFILE;
+    if (typeof named === 'string' && PROFILE_PATTERN.test(named)) return named;
+    throw unreadable(configPath(this.#environment), 'profile is not the name of one');
   }
 
   get profiles(): readonly string[] {
-    return Object.keys(this.#profiles());
+    return Object.keys(this.#profiles(this.#document));
   }
 
   /** A value of a profile, checked; absent where the profile does not say. */
   get(profile: string, name: SettingName): string | undefined {
-    const value = this.#profile(profile)[name];
-    if (value === undefined) return undefined;
+    const settings = this.#profile(this.#document, profile);
+    if (!Object.hasOwn(settings, name)) return undefined;
     return parseSetting(
       name,
-      String(value),
+      settings[name],
       `profile ${profile} in ${configPath(this.#environment)}`,
     );
   }
@@ -80,37 +95,41 @@ export class ConfigFile {
     });
   }
 
-  set(profile: string, name: SettingName, value: string | undefined): void {
-    const { [name]: _, ...others } = this.#profile(profile);
-    const changed = value === undefined ? others : { ...others, [name]: value };
-    this.#replace({ ...this.#document, profiles: { ...this.#profiles(), [profile]: changed } });
+  /** A profile whose last setting goes is gone too. */
+  async set(profile: string, name: SettingName, value: string | undefined): Promise<void> {
+    await this.#change((document) => {
+      const { [name]: _, ...others } = this.#profile(document, profile);
+      const changed = value === undefined ? others : { ...others, [name]: value };
+      const { [profile]: __, ...rest } = this.#profiles(document);
+      const isEmpty = Object.keys(changed).length === 0;
+      return { ...document, profiles: isEmpty ? rest : { ...rest, [profile]: changed } };
+    });
   }
 
-  setCurrentProfile(profile: string | undefined): void {
-    const { profile: _, ...others } = this.#document;
-    this.#replace(profile === undefined ? others : { profile, ...others });
+  async setCurrentProfile(profile: string | undefined): Promise<void> {
+    await this.#change(({ profile: _, ...others }) =>
+      profile === undefined ? others : { profile, ...others },
+    );
   }
 
   /** Unknown keys are somebody's (a newer version's, say) and are kept. */
-  #replace(document: JsonObject): void {
-    replaceJsonFile(configPath(this.#environment), document);
+  async #change(change: (before: JsonObject) => JsonObject): Promise<void> {
+    const { changeJsonFile } = await import('./change-json-file.js');
+    await changeJsonFile(configPath(this.#environment), isTrusted(this.#environment), change);
   }
 
-  #profiles(): JsonObject {
-    return this.#object(this.#document, 'profiles', 'profiles');
+  #profiles(document: JsonObject): JsonObject {
+    return this.#object(document, 'profiles', 'profiles');
   }
 
-  #profile(name: string): JsonObject {
-    return this.#object(this.#profiles(), name, `profile ${name}`);
+  #profile(document: JsonObject, name: string): JsonObject {
+    return this.#object(this.#profiles(document), name, `profile ${name}`);
   }
 
   #object(parent: JsonObject, key: string, what: string): JsonObject {
     if (!Object.hasOwn(parent, key)) return {};
     const value = parent[key];
     if (isJsonObject(value)) return value;
-    throw new AilsdError(
-      'CONFIG_INVALID',
-      `${configPath(this.#environment)} cannot be used: ${what} is not an object`,
-    );
+    throw unreadable(configPath(this.#environment), `${what} is not an object`);
   }
 }

@@ -1,7 +1,7 @@
 /** One answer per setting: option, then variable, then `.ailsd.json`, then profile, then default; and which it was. */
 import { AilsdError } from '../../protocol/errors.js';
-import type { Environment } from '../config.js';
-import { ConfigFile, PROFILE_PATTERN } from './config-file.js';
+import { type Environment, isOn } from '../config.js';
+import { ConfigFile, configPath, DEFAULT_PROFILE, parseProfileName } from './config-file.js';
 import { findProjectFile, type ProjectFile } from './project-file.js';
 import { parseSetting, type SettingName, setting } from './table.js';
 
@@ -10,6 +10,7 @@ export type Origin =
   | { readonly kind: 'variable'; readonly name: string }
   | { readonly kind: 'project'; readonly path: string }
   | { readonly kind: 'profile'; readonly name: string }
+  | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'default' };
 
 export interface Found {
@@ -20,17 +21,25 @@ export interface Found {
 /** What the command line itself said, by setting; absent where it said nothing. */
 export type GivenOptions = Readonly<Partial<Record<SettingName | 'profile', string | undefined>>>;
 
+/** Where to say what a reader should know, and what only somebody debugging wants to. */
+export interface Talk {
+  notice(text: string): void;
+  trace(text: string): void;
+}
+
 export class Settings {
   readonly #environment: Environment;
   readonly #options: GivenOptions;
-  readonly #notice: (text: string) => void;
+  readonly #notice: Talk['notice'];
+  readonly #trace: Talk['trace'];
   #file: ConfigFile | undefined;
   #project: { readonly found: ProjectFile | undefined } | undefined;
 
-  constructor(environment: Environment, options: GivenOptions, notice: (text: string) => void) {
+  constructor(environment: Environment, options: GivenOptions, talk: Talk) {
     this.#environment = environment;
     this.#options = options;
-    this.#notice = notice;
+    this.#notice = talk.notice;
+    this.#trace = talk.trace;
   }
 
   /** Read once, when first needed: a command that asks for nothing is not stopped by a broken file. */
@@ -42,15 +51,27 @@ export class Settings {
   get profile(): Found {
     const option = this.#options.profile;
     if (option !== undefined)
-      return this.#namedProfile(option, { kind: 'option', name: '--profile' });
+      return { value: parseProfileName(option), origin: { kind: 'option', name: '--profile' } };
     const variable = this.#environment.variable('AILSD_PROFILE');
     if (variable !== undefined) {
-      return this.#namedProfile(variable, { kind: 'variable', name: 'AILSD_PROFILE' });
+      return {
+        value: parseProfileName(variable),
+        origin: { kind: 'variable', name: 'AILSD_PROFILE' },
+      };
     }
-    return { value: this.file.currentProfile, origin: { kind: 'default' } };
+    const value = this.file.currentProfile;
+    if (value === undefined) return { value: DEFAULT_PROFILE, origin: { kind: 'default' } };
+    return { value, origin: { kind: 'file', path: configPath(this.#environment) } };
   }
 
   find(name: SettingName): Found | undefined {
+    const found = this.#find(name);
+    if (found !== undefined)
+      this.#trace(`${name} is from ${Object.values(found.origin).join(' ')}`);
+    return found;
+  }
+
+  #find(name: SettingName): Found | undefined {
     const said = this.fromOptionOrVariable(name);
     if (said !== undefined) return said;
 
@@ -79,13 +100,15 @@ export class Settings {
       const flag = `--${name.replaceAll('_', '-')}`;
       return { value: parseSetting(name, option, flag), origin: { kind: 'option', name: flag } };
     }
-    const { variable } = setting(name);
+    const { variable, flagVariable } = setting(name);
     const value = this.#environment.variable(variable);
-    if (value === undefined) return undefined;
-    return {
-      value: parseSetting(name, value, variable),
-      origin: { kind: 'variable', name: variable },
-    };
+    if (value !== undefined) {
+      const parsed = parseSetting(name, value, variable);
+      return { value: parsed, origin: { kind: 'variable', name: variable } };
+    }
+    if (flagVariable === undefined || !isOn(this.#environment.variable(flagVariable.name)))
+      return undefined;
+    return { value: flagVariable.means, origin: { kind: 'variable', name: flagVariable.name } };
   }
 
   /** A repository may choose among the servers its reader already uses; it can't introduce one. */
@@ -100,12 +123,5 @@ export class Settings {
   #projectFile(): ProjectFile | undefined {
     this.#project ??= { found: findProjectFile(this.#environment, this.#notice) };
     return this.#project.found;
-  }
-
-  #namedProfile(value: string, origin: Origin): Found {
-    if (PROFILE_PATTERN.test(value)) return { value, origin };
-    throw new AilsdError('CONFIG_INVALID', `that is not a profile name: ${value}`, {
-      hint: 'a profile name is 1 to 64 of A-Z a-z 0-9 . _ -, and begins with a letter or digit',
-    });
   }
 }

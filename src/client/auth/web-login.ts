@@ -1,0 +1,181 @@
+/** Logging in with a browser on this machine: authorization code with PKCE, answered to a listener on loopback (RFC 8252). */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  authorizationCodeGrant,
+  buildAuthorizationUrl,
+  calculatePKCECodeChallenge,
+  randomPKCECodeVerifier,
+  randomState,
+} from 'openid-client';
+import { createDeferred, type Deferred } from '../../base/deferred.js';
+import { AilsdError } from '../../protocol/errors.js';
+import { type Refusal, refusalText } from './grant-outcome.js';
+import type { Issuer } from './issuer.js';
+import type { Tokens } from './tokens.js';
+import { webPage } from './web-page.js';
+
+export interface WebLogin extends AsyncDisposable {
+  /** What to open, in a browser on this machine. */
+  readonly url: string;
+  /** Waits for the browser to come back. LOGIN_DENIED, LOGIN_EXPIRED or LOGIN_FAILED where it brings no login. */
+  finished(options?: WebLoginOptions): Promise<Tokens>;
+}
+
+export interface WebLoginOptions {
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const TIMEOUT_MS = 300_000;
+const CALLBACK_PATH = '/callback';
+
+/** Listens until it is disposed of. */
+export async function startWebLogin(issuer: Issuer, scopes: readonly string[]): Promise<WebLogin> {
+  if (issuer.metadata.authorization_endpoint === undefined) {
+    throw new AilsdError('LOGIN_FAILED', 'the server offers no login by redirect', {
+      hint: 'run `ailsd login` without --web',
+    });
+  }
+  const verifier = randomPKCECodeVerifier();
+  const state = randomState();
+  const challenge = await calculatePKCECodeChallenge(verifier);
+  const listener = await listenOnce(state);
+  const { href: url } = buildAuthorizationUrl(issuer.configuration(), {
+    redirect_uri: listener.url,
+    scope: scopes.join(' '),
+    state,
+    code_challenge: challenge,
+    code_challenge_method: 'S256',
+  });
+  const checks = { pkceCodeVerifier: verifier, expectedState: state };
+  return {
+    url,
+    finished: async ({ timeoutMs = TIMEOUT_MS, signal } = {}) => {
+      const callback = await listener.answered(issuer, timeoutMs, signal);
+      const outcome = await issuer.outcome({ scopes, signal }, (configuration) =>
+        authorizationCodeGrant(configuration, callback.url, checks),
+      );
+      await callback.finish(outcome.kind === 'granted');
+      if (outcome.kind === 'granted') return outcome.tokens;
+      throw outcome.kind === 'failed' ? outcome.failure : endingOf(outcome);
+    },
+    [Symbol.asyncDispose]: () => listener[Symbol.asyncDispose](),
+  };
+}
+
+function endingOf(refusal: Refusal): AilsdError {
+  if (refusal.error === 'access_denied') {
+    return new AilsdError('LOGIN_DENIED', 'the login was denied');
+  }
+  return new AilsdError('LOGIN_FAILED', `the server refused the login (${refusalText(refusal)})`, {
+    details: { oauth_error: refusal.error },
+  });
+}
+
+interface Callback {
+  readonly url: URL;
+  /** Tells the browser how it went; the answer has left when it resolves. */
+  finish(approved: boolean): Promise<void>;
+}
+
+interface Listener extends AsyncDisposable {
+  readonly url: string;
+  answered(issuer: Issuer, timeoutMs: number, signal?: AbortSignal): Promise<Callback>;
+}
+
+/** Takes one redirect that knows the state; whatever else comes to the port is turned away and changes nothing. */
+async function listenOnce(state: string): Promise<Listener> {
+  const arrived = createDeferred<Callback>();
+  let origin = '';
+  let taken = false;
+  const server = createServer((request, response) => {
+    const url = callbackOf(request, origin);
+    if (taken || url?.searchParams.get('state') !== state) {
+      answer(response, 404, webPage('unknown'));
+      return;
+    }
+    taken = true;
+    arrived.resolve({ url, finish: (approved) => finish(response, approved) });
+  });
+  server.requestTimeout = REQUEST_MS;
+  server.maxHeadersCount = MOST_HEADERS;
+  origin = `http://127.0.0.1:${await listen(server)}`;
+  return {
+    url: `${origin}${CALLBACK_PATH}`,
+    answered: (issuer, timeoutMs, signal) => within(arrived, issuer, timeoutMs, signal),
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+const REQUEST_MS = 10_000;
+const MOST_HEADERS = 100;
+
+/** The address, if it is our redirect: our path, and a Host that is ours and not some name that leads here. */
+function callbackOf(request: IncomingMessage, origin: string): URL | undefined {
+  if (request.method !== 'GET' || `http://${request.headers.host}` !== origin) return undefined;
+  const target = `${origin}${request.url ?? ''}`;
+  const url = URL.canParse(target) ? new URL(target) : undefined;
+  return url?.pathname === CALLBACK_PATH ? url : undefined;
+}
+
+function listen(server: Server): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error) =>
+      reject(
+        new AilsdError('LOGIN_FAILED', 'no port can be opened on this machine for the browser', {
+          cause: error,
+          hint: 'run `ailsd login` without --web',
+        }),
+      ),
+    );
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      resolve(address === null || typeof address === 'string' ? 0 : address.port);
+    });
+  });
+}
+
+async function within(
+  arrived: Deferred<Callback>,
+  { clock }: Issuer,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+): Promise<Callback> {
+  const timer = new AbortController();
+  const stop = signal === undefined ? timer.signal : AbortSignal.any([timer.signal, signal]);
+  try {
+    const callback = await Promise.race([
+      arrived.promise,
+      clock.sleep(timeoutMs, stop).then(() => undefined),
+    ]);
+    if (callback !== undefined) return callback;
+  } finally {
+    timer.abort();
+  }
+  throw new AilsdError('LOGIN_EXPIRED', 'nobody finished the login in the browser in time');
+}
+
+function finish(response: ServerResponse, approved: boolean): Promise<void> {
+  return new Promise((resolve) => {
+    // A browser that has gone does not hear it.
+    if (response.closed) return resolve();
+    response.once('close', resolve);
+    answer(response, approved ? 200 : 400, webPage(approved ? 'done' : 'failed'));
+  });
+}
+
+function answer(response: ServerResponse, status: number, page: string): void {
+  response.writeHead(status, {
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy':
+      "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
+    'referrer-policy': 'no-referrer',
+    connection: 'close',
+  });
+  response.end(page);
+}
