@@ -98,13 +98,24 @@ describe('a device login', () => {
     expect(request?.form).toEqual({ client_id: 'ailsd-cli', scope: 'read:sandbox exec:sandbox' });
   });
 
-  it('works again when already logged in', async () => {
+  it('works again when already logged in, and ends the login it takes the place of', async () => {
     await using issuer = await startFakeIssuer();
     using home = await loggedIn(issuer);
+    const before = home.read()?.credentials[0]?.['refresh_token'];
     issuer.script = quickly(issuer);
     expect(await ailsd(['login'], { env: home.env })).toMatchObject({ code: 0 });
     expect(home.read()?.credentials).toHaveLength(1);
-    expect(home.read()?.credentials[0]?.['refresh_token']).not.toBe(undefined);
+    expect(home.read()?.credentials[0]?.['refresh_token']).not.toBe(before);
+    const revoked = issuer.requests.filter(({ path }) => path === '/revoke');
+    expect(revoked.map(({ form }) => form['token'])).toEqual([before]);
+  });
+
+  it('an issuer that cannot be told of the old login does not spoil the new one', async () => {
+    await using issuer = await startFakeIssuer();
+    using home = await loggedIn(issuer);
+    issuer.script = quickly(issuer, ({ path }) => (path === '/revoke' ? BAD_GATEWAY : undefined));
+    expect(await ailsd(['login'], { env: home.env })).toMatchObject({ code: 0 });
+    expect((await ailsd(['token'], { env: home.env })).code).toBe(0);
   });
 
   it('holds no token in its arguments, and none in what it prints', async () => {

@@ -46,6 +46,8 @@ export interface FakeIssuer extends AsyncDisposable {
   grants(type: string): IssuerRequest[];
   /** The refresh token that is good now. */
   currentRefreshToken(): string | undefined;
+  /** Makes a login without anybody logging in. */
+  issueRefreshToken(): string;
   script: Script | undefined;
   /** What becomes of an answer that was made: by default it is sent. Asked after everything it says has happened. */
   lose: ((request: IssuerRequest) => 'silence' | 'cut' | undefined) | undefined;
@@ -69,6 +71,11 @@ export async function startFakeIssuer(options: FakeIssuerOptions = {}): Promise<
     grants: (type) =>
       requests.filter(({ path, form }) => path === '/token' && form['grant_type']?.endsWith(type)),
     currentRefreshToken: () => [...refreshTokens].find(([, state]) => state === 'good')?.[0],
+    issueRefreshToken: () => {
+      const token = randomBytes(32).toString('base64url');
+      refreshTokens.set(token, 'good');
+      return token;
+    },
     script: options.script,
     lose: undefined,
     [Symbol.asyncDispose]: async () => {

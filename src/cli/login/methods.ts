@@ -140,7 +140,7 @@ async function keep(
 ): Promise<void> {
   // Whoever pressed Ctrl-C at the last moment does not want to be logged in.
   context.signal.throwIfAborted();
-  await keepLogin(world, store, credential);
+  await keepLogin(world, store, credential, context.signal);
   printGranted(context, { credential, store, asked });
 }
 
