@@ -241,7 +241,6 @@ export const REQUIREMENTS = [
     id: 'OA-10',
     sentence: 'Keychain locked, absent or hanging',
     source: 'SECURITY-CASES',
-    open: 'waits for the capability: Login',
   },
   {
     id: 'OA-11',
@@ -257,7 +256,7 @@ export const REQUIREMENTS = [
     id: 'TK-01',
     sentence: 'Access-token matrix at broker and relay',
     source: 'SECURITY-CASES',
-    open: 'waits for the capability: Broker',
+    open: 'proven for the broker in test/server/tokens; waits for the relay',
   },
   {
     id: 'TK-02',
@@ -293,7 +292,7 @@ export const REQUIREMENTS = [
     id: 'TK-07',
     sentence: 'No secret in any artefact',
     source: 'SECURITY-CASES',
-    open: 'waits for the capability: Broker',
+    open: 'waits for the parts that handle sandbox keys and tokens',
   },
   {
     id: 'BR-01',
@@ -569,6 +568,6 @@ export const REQUIREMENTS = [
     id: 'CL-01',
     sentence: 'A well-behaved program',
     source: 'SECURITY-CASES',
-    open: 'waits for the capability: Login',
+    open: 'waits for the commands that pass bytes raw, and for raw mode',
   },
 ] as const satisfies readonly Requirement[];

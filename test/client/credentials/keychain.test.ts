@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type Socket } from 'node:net';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/base/clock.js';
@@ -15,7 +14,13 @@ import { ChildKeychain } from '../../../src/client/credentials/keychain-child.js
 import { AilsdError } from '../../../src/protocol/errors.js';
 import { temporaryFolder } from '../../support/cli.js';
 import { eventually } from '../../support/eventually.js';
-import { NO_KEYRING, startSession } from '../../support/keyring.js';
+import { NO_KEYRING } from '../../support/keyring.js';
+import {
+  keyringSession,
+  startBus,
+  USELESS_KEYCHAINS,
+  type Variables,
+} from '../../support/useless-keychains.js';
 import { makeCredential, revealed } from './support/credentials.js';
 import {
   type BuiltProgram,
@@ -23,8 +28,6 @@ import {
   KEYCHAIN_PROGRAM,
   programFile,
 } from './support/program.js';
-
-type Variables = Readonly<Record<string, string>>;
 
 /** What a command may wait for a keychain. */
 const LIMIT_MS = 3_000;
@@ -35,54 +38,7 @@ beforeAll(async () => {
 });
 afterAll(() => program[Symbol.dispose]());
 
-/** The ways a keychain can be of no use, each made for real. */
-const USELESS: Record<string, { readonly real: boolean; readonly make: () => Promise<Variables> }> =
-  {
-    'no D-Bus': { real: false, make: async () => ({}) },
-    'a D-Bus that nobody serves': {
-      real: false,
-      make: async () => ({ DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nonexistent/bus' }),
-    },
-    'a D-Bus that would have to be started': {
-      real: false,
-      make: async () => ({ DBUS_SESSION_BUS_ADDRESS: 'autolaunch:' }),
-    },
-    'a D-Bus that accepts and never answers': { real: false, make: () => startBus([]) },
-    'a D-Bus that greets and then says nothing': {
-      real: false,
-      make: () => startBus(['OK 1234deadbeef\r\n']),
-    },
-    'a D-Bus that lets nobody in': { real: false, make: () => startBus(['REJECTED EXTERNAL\r\n']) },
-    'a D-Bus without a secret service': { real: true, make: () => keyringSession() },
-    'a locked collection and no prompter': {
-      real: true,
-      make: () =>
-        keyringSession(async (session) => {
-          const first = await session.startKeyring('unlocked');
-          await eventually(() => readdirSync(first.folder).includes('login.keyring'));
-          await first.end();
-          await session.startKeyring('locked');
-        }),
-    },
-    'a secret service that never answers': {
-      real: true,
-      make: () =>
-        keyringSession(async (session) => (await session.startKeyring('unlocked')).freeze()),
-    },
-    'a secret service that fails only on write': {
-      real: true,
-      make: () =>
-        keyringSession(async (session) => {
-          const keyring = await session.startKeyring('unlocked');
-          // Its collections are in memory by now; a file where their folder was lets nothing be written.
-          await eventually(() => readdirSync(keyring.folder).includes('login.keyring'));
-          rmSync(keyring.folder, { recursive: true });
-          writeFileSync(keyring.folder, '');
-        }),
-    },
-  };
-
-describe.each(Object.entries(USELESS))('with %s', (_, { real, make }) => {
+describe.each(Object.entries(USELESS_KEYCHAINS))('with %s', (_, { real, make }) => {
   it.skipIf(real && NO_KEYRING !== undefined)(
     'a login is refused, or goes to a private file and is told so, as asked, before it starts and within 3 s',
     async () => {
@@ -274,43 +230,6 @@ async function withinLimit<T>(work: Promise<T>): Promise<T> {
   const outcome = await work;
   expect(performance.now() - begin).toBeLessThan(LIMIT_MS);
   return outcome;
-}
-
-async function keyringSession(
-  prepare?: (session: Awaited<ReturnType<typeof startSession>>) => Promise<void>,
-): Promise<Variables> {
-  const session = await startSession();
-  onTestFinished(() => session[Symbol.asyncDispose]());
-  await prepare?.(session);
-  return session.variables;
-}
-
-/** Says these things in turn to whatever it is told, and nothing after them. */
-async function startBus(
-  says: readonly string[],
-  silent = (): void => undefined,
-): Promise<Variables> {
-  const folder = temporaryFolder();
-  const path = join(folder.path, 'bus');
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    const left = [...says];
-    socket.on('error', () => undefined);
-    socket.on('data', () => {
-      const next = left.shift();
-      if (next !== undefined) socket.write(next);
-      else silent();
-    });
-  });
-  server.listen(path);
-  await once(server, 'listening');
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-    folder[Symbol.dispose]();
-  });
-  return { PATH: '/usr/bin:/bin', DBUS_SESSION_BUS_ADDRESS: `unix:path=${path},guid=1234` };
 }
 
 /** The processes that run it, by number. */
