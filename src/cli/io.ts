@@ -1,5 +1,7 @@
 /** The process's own streams, written synchronously and without loading Node's stream machinery. */
+
 import { fstatSync, writeSync } from 'node:fs';
+import { errorCode } from '../base/error-code.js';
 import { AilsdError } from '../protocol/errors.js';
 
 /** One standard stream to write to. */
@@ -67,7 +69,7 @@ class DescriptorSink implements Sink {
 
   /** A full pipe is waited for. Talk that nobody can hear is dropped: it must not change how the command ends. */
   #settle(error: unknown): 'try again' | 'give up' {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    const code = errorCode(error);
     if (code === 'EAGAIN') {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_PIPE_WAIT_MS);
       return 'try again';

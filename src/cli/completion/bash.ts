@@ -1,5 +1,5 @@
 /** The completion script for bash: needs nothing but bash itself. */
-import { type CompletionNode, flagsWithValue, optionsWithChoices } from './tree.js';
+import { type CompletionNode, commandPaths, flagsWithValue, optionsWithChoices } from './tree.js';
 
 export function bashScript(nodes: readonly CompletionNode[]): string {
   return `# bash completion for ailsd, made by \`ailsd completion bash\`
@@ -37,10 +37,6 @@ ${nodes.flatMap(wordCases).join('\n')}
 }
 complete -F _ailsd ailsd
 `;
-}
-
-function commandPaths(nodes: readonly CompletionNode[]): string[] {
-  return nodes.map((node) => node.path).filter((path) => path !== '/');
 }
 
 function flags(node: CompletionNode): string {

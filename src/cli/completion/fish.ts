@@ -1,5 +1,10 @@
 /** The completion script for fish. */
-import { type CompletionNode, type CompletionOption, flagsWithValue } from './tree.js';
+import {
+  type CompletionNode,
+  type CompletionOption,
+  commandPaths,
+  flagsWithValue,
+} from './tree.js';
 
 export function fishScript(nodes: readonly CompletionNode[]): string {
   return `# fish completion for ailsd, made by \`ailsd completion fish\`
@@ -35,10 +40,6 @@ end
 complete -c ailsd -f
 ${nodes.flatMap(lines).join('\n')}
 `;
-}
-
-function commandPaths(nodes: readonly CompletionNode[]): string[] {
-  return nodes.map((node) => node.path).filter((path) => path !== '/');
 }
 
 function lines(node: CompletionNode): string[] {

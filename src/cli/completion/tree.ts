@@ -49,6 +49,11 @@ function join(path: string, name: string): string {
   return path === '/' ? `/${name}` : `${path}/${name}`;
 }
 
+/** The paths of all commands but the program itself. */
+export function commandPaths(nodes: readonly CompletionNode[]): string[] {
+  return nodes.map((node) => node.path).filter((path) => path !== '/');
+}
+
 /** Every flag of the tree that is followed by a value: the scripts step over that value to find the command. */
 export function flagsWithValue(nodes: readonly CompletionNode[]): string[] {
   const options = nodes.flatMap((node) => node.options).filter((option) => option.takesValue);

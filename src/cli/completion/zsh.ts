@@ -2,6 +2,7 @@
 import {
   type CompletionNode,
   type CompletionOption,
+  commandPaths,
   flagsWithValue,
   optionsWithChoices,
   type Word,
@@ -44,10 +45,6 @@ ${nodes.flatMap(wordCases).join('\n')}
 }
 if [[ $funcstack[1] == _ailsd ]]; then _ailsd "$@"; else compdef _ailsd ailsd; fi
 `;
-}
-
-function commandPaths(nodes: readonly CompletionNode[]): string[] {
-  return nodes.map((node) => node.path).filter((path) => path !== '/');
 }
 
 function flagWords(options: readonly CompletionOption[]): Word[] {

@@ -1,7 +1,9 @@
 /** What `doctor` looks at on this machine, in the order it is printed. */
+
 import { mkdtempSync, readFileSync, rmSync, statSync, watch, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { errorCode } from '../../base/error-code.js';
 import type { Context } from '../context.js';
 import { wantsColour } from '../style.js';
 import type { Check, Finding } from './check.js';
@@ -152,7 +154,7 @@ async function whyNotWatching(signal: AbortSignal): Promise<Finding | undefined>
     if (await reportsChanges(folder, signal)) return undefined;
     return notWatching('changes of files are not reported', 'sync will look for changes by itself');
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const code = errorCode(error) ?? String(error);
     if (folder === undefined) {
       return notWatching(
         `no temporary folder (${code})`,

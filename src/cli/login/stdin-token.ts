@@ -1,5 +1,7 @@
 /** A token piped to standard input: the way for one to get in that leaves no trace in arguments or history. */
+
 import { readSync } from 'node:fs';
+import { errorCode } from '../../base/error-code.js';
 import { Secret } from '../../base/secret.js';
 import { SECRET_MAX_BYTES } from '../../client/credentials/headless.js';
 import { AilsdError } from '../../protocol/errors.js';
@@ -38,7 +40,7 @@ function readSome(buffer: Buffer, offset: number): number | undefined {
   try {
     return readSync(0, buffer, offset, buffer.length - offset, null);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    const code = errorCode(error);
     if (code === 'EOF') return 0;
     if (code !== 'EAGAIN') {
       throw new AilsdError('USAGE', 'standard input cannot be read', { cause: error });

@@ -1,5 +1,7 @@
 /** A password from a person or a pipe: asked without echo on a terminal, else the first line of standard input. */
+
 import { readSync } from 'node:fs';
+import { errorCode } from '../../base/error-code.js';
 import { AilsdError } from '../../protocol/errors.js';
 import type { Context } from '../context.js';
 
@@ -39,7 +41,7 @@ function readSome(buffer: Buffer, offset: number): number | undefined {
   try {
     return readSync(0, buffer, offset, buffer.length - offset, null);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    const code = errorCode(error);
     if (code === 'EOF') return 0;
     if (code !== 'EAGAIN')
       throw new AilsdError('USAGE', 'standard input cannot be read', { cause: error });

@@ -1,4 +1,5 @@
 /** Replaces small JSON files whole, one process at a time: a reader sees the old text or the new, and no change is lost. */
+
 import {
   closeSync,
   fsyncSync,
@@ -14,6 +15,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { systemClock } from '../../base/clock.js';
+import { errorCode } from '../../base/error-code.js';
 import { withLock } from '../../client/credentials/process-lock.js';
 import { AilsdError } from '../../protocol/errors.js';
 import { type JsonObject, readJsonFile, reasonOf, unreadable } from './json-file.js';
@@ -82,7 +84,7 @@ function makeFolder(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    if (errorCode(error) !== 'EEXIST') throw error;
   }
 }
 

@@ -1,5 +1,7 @@
 /** Reads small JSON files that people edit, and that somebody else may have put in our way. */
+
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from 'node:fs';
+import { errorCode } from '../../base/error-code.js';
 import { AilsdError } from '../../protocol/errors.js';
 
 const MOST_BYTES = 64 * 1024;
@@ -76,6 +78,5 @@ export function unreadable(path: string, why: string, cause?: unknown): AilsdErr
 }
 
 export function reasonOf(why: unknown): string {
-  if (why instanceof Error && 'code' in why && typeof why.code === 'string') return why.code;
-  return why instanceof Error ? why.message : String(why);
+  return errorCode(why) ?? (why instanceof Error ? why.message : String(why));
 }

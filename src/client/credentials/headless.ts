@@ -1,5 +1,7 @@
 /** Where a program without a person gets its identity, as data: the first source that is set, and no other. */
+
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { errorCode } from '../../base/error-code.js';
 import { Secret } from '../../base/secret.js';
 import { AilsdError } from '../../protocol/errors.js';
 
@@ -140,7 +142,7 @@ function readFile(name: string, path: string): string {
     return buffer.toString('utf8', 0, length);
   } catch (error) {
     if (error instanceof AilsdError) throw error;
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    const code = errorCode(error) ?? 'unknown';
     throw refused(name, `names a file that cannot be read (${code}): ${path}`, error);
   } finally {
     if (descriptor !== undefined) closeSync(descriptor);

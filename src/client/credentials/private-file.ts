@@ -1,4 +1,5 @@
 /** Small files that are ours alone: 0600 in a 0700 folder, read without following traps, replaced whole or not at all. */
+
 import {
   chmodSync,
   closeSync,
@@ -19,6 +20,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { errorCode } from '../../base/error-code.js';
 import { AilsdError } from '../../protocol/errors.js';
 
 export interface PrivateFolder {
@@ -42,8 +44,8 @@ export function readPrivateFile(folder: PrivateFolder, name: string): string | u
     return readWhole(descriptor, path);
   } catch (error) {
     if (error instanceof AilsdError) throw error;
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw new AilsdError('NOT_LOGGED_IN', `${path} cannot be read (${codeOf(error)})`, {
+    if (errorCode(error) === 'ENOENT') return undefined;
+    throw new AilsdError('NOT_LOGGED_IN', `${path} cannot be read (${errorCode(error)})`, {
       cause: error,
     });
   } finally {
@@ -101,7 +103,7 @@ export function makeFolder(folder: PrivateFolder): void {
 
 export function unwritable(path: string, error: unknown): AilsdError {
   if (error instanceof AilsdError) return error;
-  const message = `${path} cannot be written (${codeOf(error)})`;
+  const message = `${path} cannot be written (${errorCode(error)})`;
   return new AilsdError('CREDENTIALS_UNWRITABLE', message, { cause: error });
 }
 
@@ -123,8 +125,8 @@ function lookAt(path: string): Stats | undefined {
   try {
     return lstatSync(path, { throwIfNoEntry: false });
   } catch (error) {
-    if (codeOf(error) === 'ENOTDIR') return undefined;
-    throw unsafe(path, `cannot be looked at (${codeOf(error)})`);
+    if (errorCode(error) === 'ENOTDIR') return undefined;
+    throw unsafe(path, `cannot be looked at (${errorCode(error)})`);
   }
 }
 
@@ -199,8 +201,4 @@ function readWhole(descriptor: number, path: string): string {
     length += read;
   }
   return buffer.toString('utf8', 0, length);
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
 }

@@ -6,6 +6,7 @@
  * name, which can't hit anybody else's. (proper-lockfile removes whatever is there by then, so two that find the same
  * dead lock can both end up with it; it also waits out a time where asking for the process is at once.)
  */
+
 import {
   existsSync,
   mkdirSync,
@@ -20,6 +21,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../../base/clock.js';
+import { errorCode } from '../../base/error-code.js';
 import { AilsdError } from '../../protocol/errors.js';
 import { isAlive, ownName } from './process-name.js';
 
@@ -136,7 +138,7 @@ class Claim {
       renameSync(this.#waiting, this.path);
       return true;
     } catch (error) {
-      if (BUSY.has(codeOf(error))) return false;
+      if (BUSY.has(errorCode(error) ?? '')) return false;
       throw unlockable(this.path, error);
     }
   }
@@ -145,7 +147,7 @@ class Claim {
     try {
       return readdirSync(this.path)[0];
     } catch (error) {
-      if (codeOf(error) === 'ENOENT') return undefined;
+      if (errorCode(error) === 'ENOENT') return undefined;
       throw unlockable(this.path, error);
     }
   }
@@ -203,7 +205,7 @@ function removeFile(path: string): void {
     unlinkSync(path);
   } catch (error) {
     // Somebody else removed it: the same outcome.
-    if (codeOf(error) !== 'ENOENT') throw unlockable(path, error);
+    if (errorCode(error) !== 'ENOENT') throw unlockable(path, error);
   }
 }
 
@@ -222,10 +224,6 @@ function busy(path: string, waitMs: number): AilsdError {
 }
 
 function unlockable(path: string, error: unknown): AilsdError {
-  const message = `${path} cannot be used as a lock (${codeOf(error)})`;
+  const message = `${path} cannot be used as a lock (${errorCode(error)})`;
   return new AilsdError('CREDENTIALS_UNWRITABLE', message, { cause: error });
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
 }

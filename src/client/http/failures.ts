@@ -1,4 +1,5 @@
 /** Why there was no usable answer, as an error that says what to do: names, ports, certificates, time, proxies. */
+import { errorCode } from '../../base/error-code.js';
 import { AilsdError } from '../../protocol/errors.js';
 import { AnswerTooLong, PhaseTimeout } from './exchange.js';
 import { ProxyRefused } from './proxy.js';
@@ -114,6 +115,5 @@ function mismatch(message: string, cause: unknown, details: Record<string, unkno
 /** Where several addresses were tried there are several errors; the first is as good as any. */
 function codeOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
-  if (!(error instanceof Error) || !('code' in error)) return '';
-  return typeof error.code === 'string' ? error.code : '';
+  return errorCode(error) ?? '';
 }

@@ -1,7 +1,9 @@
 /** Whom TLS trusts when the user names a certificate file: everybody it trusts anyway, and those. */
+
 import { X509Certificate } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import tls, { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
+import { errorCode } from '../../base/error-code.js';
 import { AilsdError } from '../../protocol/errors.js';
 
 export function trustAlso(caFile: string): SecureContext {
@@ -40,7 +42,7 @@ function readPem(path: string): string {
     return readFileSync(path, 'latin1');
   } catch (error) {
     if (error instanceof AilsdError) throw error;
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    const code = errorCode(error) ?? 'unknown';
     throw unusable(path, `it cannot be read (${code})`, error);
   }
 }

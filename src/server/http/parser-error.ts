@@ -1,5 +1,7 @@
 /** Answers what is not HTTP, or too much or too slow to be let in: there is no request yet, only a socket. */
+
 import type { Duplex } from 'node:stream';
+import { errorCode } from '../../base/error-code.js';
 import type { Logger } from '../../base/logger.js';
 import { AilsdError } from '../../protocol/errors.js';
 import { newId, type RandomFill } from '../../protocol/ids.js';
@@ -11,7 +13,7 @@ export function answerParserError(
   random: RandomFill,
   logger: Logger,
 ): void {
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : 'unknown';
+  const code = errorCode(error) ?? 'unknown';
   if (code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;

@@ -1,7 +1,9 @@
 /** A server's data folder: `server.json`, and the store unless that is elsewhere. Its owner's alone. */
+
 import { randomBytes } from 'node:crypto';
 import { type FileHandle, mkdir, open, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { errorCode } from '../../base/error-code.js';
 import { AilsdError } from '../../protocol/errors.js';
 import { CONFIG_FILE } from '../config.js';
 
@@ -67,7 +69,7 @@ async function claim(path: string, config: object): Promise<void> {
   try {
     file = await open(path, 'wx', 0o600);
   } catch (cause) {
-    if (codeOf(cause) !== 'EEXIST') throw invalid(`${path} cannot be made: ${reasonOf(cause)}`);
+    if (errorCode(cause) !== 'EEXIST') throw invalid(`${path} cannot be made: ${reasonOf(cause)}`);
     throw new AilsdError('ALREADY_EXISTS', 'this folder already holds a server', {
       details: { field: 'dir' },
       hint: 'start it with `ailsd server start`, or name another folder',
@@ -85,7 +87,7 @@ async function openIn(folder: string, path: string): Promise<FileHandle> {
   try {
     return await open(path, 'r');
   } catch (cause) {
-    if (codeOf(cause) !== 'ENOENT') throw invalid(`${path} cannot be read: ${reasonOf(cause)}`);
+    if (errorCode(cause) !== 'ENOENT') throw invalid(`${path} cannot be read: ${reasonOf(cause)}`);
     throw new AilsdError('NOT_FOUND', `${folder} holds no server`, {
       details: { field: 'dir' },
       hint: 'make one with `ailsd server init --dir DIR`',
@@ -102,10 +104,6 @@ function invalid(message: string, hint = 'see docs/operating.md'): AilsdError {
   return new AilsdError('CONFIG_INVALID', message, { hint });
 }
 
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error ? String(error.code) : undefined;
-}
-
 function reasonOf(error: unknown): string {
-  return codeOf(error) ?? (error instanceof SyntaxError ? 'it is not JSON' : String(error));
+  return errorCode(error) ?? (error instanceof SyntaxError ? 'it is not JSON' : String(error));
 }

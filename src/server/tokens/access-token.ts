@@ -1,6 +1,8 @@
 /** Decides whether an access token is genuine, ours and in force, without asking anybody: RFC 9068 by the letter. */
+
 import { jwtVerify } from 'jose';
 import type { Clock } from '../../base/clock.js';
+import { errorCode } from '../../base/error-code.js';
 import { type Logger, silentLogger } from '../../base/logger.js';
 import type { Secret } from '../../base/secret.js';
 import { accessClaims, parseClaims, TOKEN_HEADERS } from '../../protocol/claims.js';
@@ -72,7 +74,7 @@ async function verified(verify: () => Promise<{ readonly payload: unknown }>): P
     return (await verify()).payload;
   } catch (error) {
     // jose's codes name the check that failed; its messages may quote the token.
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+    const code = errorCode(error) ?? 'unreadable';
     throw refused(code);
   }
 }
