@@ -15,8 +15,8 @@ const probes = {
 };
 
 /**
- * Every file costs a third of a millisecond to find and open: what every command needs is one chunk, with all it imports, and what a
- * valid login in the file store needs is another, for scripts run `ailsd token` in loops.
+ * Every file costs a third of a millisecond to find and open. So what every command needs is one chunk, with all it imports; what a
+ * valid login in the file store needs is another, for scripts run `ailsd token` in loops; and what one request needs is a third.
  */
 const groups = [
   {
@@ -29,6 +29,7 @@ const groups = [
     priority: 1,
     test: /src.(client.auth.(access|claims|freshness)|client.credentials.(choose-store|credential|credential-set|file-store|headless|private-file)|cli.login.auth-world)\.ts$/,
   },
+  { name: 'request', priority: 0, test: /src.client.http.(http|proxy)\.ts$/ },
 ];
 
 const commonJs = {

@@ -85,6 +85,7 @@ describe('a command loads only what it uses', () => {
         commands: ['login'],
         rooms: ['client/auth', 'client/credentials', 'client/http'],
         packages: ['commander', 'oauth4webapi', 'openid-client', 'zod'],
+        heavy: ['http', 'net', 'stream'],
       },
     ],
     [['server'], { commands: ['server'] }],

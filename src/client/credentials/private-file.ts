@@ -45,7 +45,7 @@ export function readPrivateFile(folder: PrivateFolder, name: string): string | u
   } catch (error) {
     if (error instanceof AilsdError) throw error;
     if (errorCode(error) === 'ENOENT') return undefined;
-    throw new AilsdError('NOT_LOGGED_IN', `${path} cannot be read (${errorCode(error)})`, {
+    throw new AilsdError('NOT_LOGGED_IN', `${path} cannot be read (${errorCode(error) ?? 'unknown'})`, {
       cause: error,
     });
   } finally {
@@ -103,7 +103,7 @@ export function makeFolder(folder: PrivateFolder): void {
 
 export function unwritable(path: string, error: unknown): AilsdError {
   if (error instanceof AilsdError) return error;
-  const message = `${path} cannot be written (${errorCode(error)})`;
+  const message = `${path} cannot be written (${errorCode(error) ?? 'unknown'})`;
   return new AilsdError('CREDENTIALS_UNWRITABLE', message, { cause: error });
 }
 
@@ -126,7 +126,7 @@ function lookAt(path: string): Stats | undefined {
     return lstatSync(path, { throwIfNoEntry: false });
   } catch (error) {
     if (errorCode(error) === 'ENOTDIR') return undefined;
-    throw unsafe(path, `cannot be looked at (${errorCode(error)})`);
+    throw unsafe(path, `cannot be looked at (${errorCode(error) ?? 'unknown'})`);
   }
 }
 

@@ -224,6 +224,6 @@ function busy(path: string, waitMs: number): AilsdError {
 }
 
 function unlockable(path: string, error: unknown): AilsdError {
-  const message = `${path} cannot be used as a lock (${errorCode(error)})`;
+  const message = `${path} cannot be used as a lock (${errorCode(error) ?? 'unknown'})`;
   return new AilsdError('CREDENTIALS_UNWRITABLE', message, { cause: error });
 }
