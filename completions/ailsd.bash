@@ -13,7 +13,7 @@ _ailsd() {
       -*) continue ;;
     esac
     case ${at%/}/$word in
-      /login|/logout|/whoami|/token|/server|/server/init|/server/start|/server/user|/server/user/add|/server/user/passwd|/server/user/disable|/server/user/enable|/server/user/list|/server/client|/server/client/add|/server/client/list|/server/client/disable|/server/client/enable|/server/client/rotate-secret|/server/keys|/server/keys/rotate|/server/keys/list|/server/trust|/server/trust/add|/server/trust/list|/server/trust/rm|/server/migrate|/config|/config/get|/config/set|/config/unset|/config/list|/config/profiles|/config/path|/doctor|/completion|/version|/help) at=${at%/}/$word place=0 ;;
+      /login|/logout|/whoami|/token|/server|/server/init|/server/start|/server/user|/server/user/add|/server/user/passwd|/server/user/logout|/server/user/disable|/server/user/enable|/server/user/list|/server/client|/server/client/add|/server/client/list|/server/client/disable|/server/client/enable|/server/client/rotate-secret|/server/keys|/server/keys/rotate|/server/keys/list|/server/trust|/server/trust/add|/server/trust/list|/server/trust/rm|/server/migrate|/config|/config/get|/config/set|/config/unset|/config/list|/config/profiles|/config/path|/doctor|/completion|/version|/help) at=${at%/}/$word place=0 ;;
       *) ((place++)) ;;
     esac
   done
@@ -35,6 +35,7 @@ _ailsd() {
       /server/user) COMPREPLY=($(compgen -W '--json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
       /server/user/add) COMPREPLY=($(compgen -W '--dir --tenant --scope --generate --upstream --upstream-subject --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
       /server/user/passwd) COMPREPLY=($(compgen -W '--dir --tenant --generate --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
+      /server/user/logout) COMPREPLY=($(compgen -W '--dir --tenant --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
       /server/user/disable) COMPREPLY=($(compgen -W '--dir --tenant --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
       /server/user/enable) COMPREPLY=($(compgen -W '--dir --tenant --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
       /server/user/list) COMPREPLY=($(compgen -W '--dir --tenant --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
@@ -69,7 +70,7 @@ _ailsd() {
   case $at:$place in
     /:0) COMPREPLY=($(compgen -W 'login logout whoami token server config doctor completion version help' -- "$cur")) ;;
     /server:0) COMPREPLY=($(compgen -W 'init start user client keys trust migrate' -- "$cur")) ;;
-    /server/user:0) COMPREPLY=($(compgen -W 'add passwd disable enable list' -- "$cur")) ;;
+    /server/user:0) COMPREPLY=($(compgen -W 'add passwd logout disable enable list' -- "$cur")) ;;
     /server/client:0) COMPREPLY=($(compgen -W 'add list disable enable rotate-secret' -- "$cur")) ;;
     /server/keys:0) COMPREPLY=($(compgen -W 'rotate list' -- "$cur")) ;;
     /server/trust:0) COMPREPLY=($(compgen -W 'add list rm' -- "$cur")) ;;

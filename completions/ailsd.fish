@@ -16,7 +16,7 @@ function __ailsd_at --description 'whether the line so far names this command, a
             case '-*'
             case '*'
                 set -l next (string trim --right --chars=/ $at)/$word
-                if contains -- $next /login /logout /whoami /token /server /server/init /server/start /server/user /server/user/add /server/user/passwd /server/user/disable /server/user/enable /server/user/list /server/client /server/client/add /server/client/list /server/client/disable /server/client/enable /server/client/rotate-secret /server/keys /server/keys/rotate /server/keys/list /server/trust /server/trust/add /server/trust/list /server/trust/rm /server/migrate /config /config/get /config/set /config/unset /config/list /config/profiles /config/path /doctor /completion /version /help
+                if contains -- $next /login /logout /whoami /token /server /server/init /server/start /server/user /server/user/add /server/user/passwd /server/user/logout /server/user/disable /server/user/enable /server/user/list /server/client /server/client/add /server/client/list /server/client/disable /server/client/enable /server/client/rotate-secret /server/keys /server/keys/rotate /server/keys/list /server/trust /server/trust/add /server/trust/list /server/trust/rm /server/migrate /config /config/get /config/set /config/unset /config/list /config/profiles /config/path /doctor /completion /version /help
                     set at $next
                     set place 0
                 else
@@ -115,7 +115,7 @@ complete -c ailsd -n '__ailsd_at /server/init' -l no-input -d 'never ask anythin
 complete -c ailsd -n '__ailsd_at /server/init' -s q -l quiet -d 'no notices on stderr, only errors'
 complete -c ailsd -n '__ailsd_at /server/init' -s h -l help -d 'print this help'
 complete -c ailsd -n '__ailsd_at /server/start' -l dir -x -d 'the server\'s data folder'
-complete -c ailsd -n '__ailsd_at /server/start' -l listen -x -d 'where to listen; port 0 takes any that is free'
+complete -c ailsd -n '__ailsd_at /server/start' -l listen -x -d 'where to listen, 127.0.0.1:8484 by default; port 0 takes any that is free'
 complete -c ailsd -n '__ailsd_at /server/start' -l json -d 'print JSON: the same as -o json'
 complete -c ailsd -n '__ailsd_at /server/start' -s o -l output -x -a 'text json jsonl' -d 'how to print results'
 complete -c ailsd -n '__ailsd_at /server/start' -l profile -x -d 'use the settings and login of this profile'
@@ -125,8 +125,9 @@ complete -c ailsd -n '__ailsd_at /server/start' -l no-input -d 'never ask anythi
 complete -c ailsd -n '__ailsd_at /server/start' -s q -l quiet -d 'no notices on stderr, only errors'
 complete -c ailsd -n '__ailsd_at /server/start' -s h -l help -d 'print this help'
 complete -c ailsd -n '__ailsd_at /server/user 0' -a add -d 'add a user'
-complete -c ailsd -n '__ailsd_at /server/user 0' -a passwd -d 'change a user\'s password'
-complete -c ailsd -n '__ailsd_at /server/user 0' -a disable -d 'shut a user out: no new logins, no renewed ones'
+complete -c ailsd -n '__ailsd_at /server/user 0' -a passwd -d 'change a user\'s password, and end the logins of before'
+complete -c ailsd -n '__ailsd_at /server/user 0' -a logout -d 'end all logins of a user, in terminals and browsers'
+complete -c ailsd -n '__ailsd_at /server/user 0' -a disable -d 'shut a user out: all logins end, and there are no new ones'
 complete -c ailsd -n '__ailsd_at /server/user 0' -a enable -d 'let a user in again'
 complete -c ailsd -n '__ailsd_at /server/user 0' -a list -d 'list the users of a tenant'
 complete -c ailsd -n '__ailsd_at /server/user' -l json -d 'print JSON: the same as -o json'
@@ -162,6 +163,16 @@ complete -c ailsd -n '__ailsd_at /server/user/passwd' -l debug -d 'tell on stder
 complete -c ailsd -n '__ailsd_at /server/user/passwd' -l no-input -d 'never ask anything'
 complete -c ailsd -n '__ailsd_at /server/user/passwd' -s q -l quiet -d 'no notices on stderr, only errors'
 complete -c ailsd -n '__ailsd_at /server/user/passwd' -s h -l help -d 'print this help'
+complete -c ailsd -n '__ailsd_at /server/user/logout' -l dir -x -d 'the server\'s data folder'
+complete -c ailsd -n '__ailsd_at /server/user/logout' -l tenant -x -d 'the user\'s tenant'
+complete -c ailsd -n '__ailsd_at /server/user/logout' -l json -d 'print JSON: the same as -o json'
+complete -c ailsd -n '__ailsd_at /server/user/logout' -s o -l output -x -a 'text json jsonl' -d 'how to print results'
+complete -c ailsd -n '__ailsd_at /server/user/logout' -l profile -x -d 'use the settings and login of this profile'
+complete -c ailsd -n '__ailsd_at /server/user/logout' -l url -x -d 'talk to this server'
+complete -c ailsd -n '__ailsd_at /server/user/logout' -l debug -d 'tell on stderr what happens, with causes of errors'
+complete -c ailsd -n '__ailsd_at /server/user/logout' -l no-input -d 'never ask anything'
+complete -c ailsd -n '__ailsd_at /server/user/logout' -s q -l quiet -d 'no notices on stderr, only errors'
+complete -c ailsd -n '__ailsd_at /server/user/logout' -s h -l help -d 'print this help'
 complete -c ailsd -n '__ailsd_at /server/user/disable' -l dir -x -d 'the server\'s data folder'
 complete -c ailsd -n '__ailsd_at /server/user/disable' -l tenant -x -d 'the user\'s tenant'
 complete -c ailsd -n '__ailsd_at /server/user/disable' -l json -d 'print JSON: the same as -o json'

@@ -4,7 +4,8 @@ import { AilsdError } from '../protocol/errors.js';
 import { nearest } from './nearest.js';
 
 export function usageError(error: CommanderError): AilsdError {
-  const [first = '', ...rest] = error.message.replace(/^error: /, '').split('\n');
+  const text = error.message.replace(/^error: /, '');
+  const [first = '', ...rest] = withoutValue(text, error.code).split('\n');
   const suggestion = /\(Did you mean (.+)\?\)/.exec(rest.join('\n'))?.[1];
   if (suggestion !== undefined)
     return new AilsdError('USAGE', first, { hint: `did you mean ${suggestion}?` });
@@ -14,6 +15,12 @@ export function usageError(error: CommanderError): AilsdError {
     });
   }
   return wrongChoice(first) ?? new AilsdError('USAGE', first);
+}
+
+/** What stands after the `=` of an option that nobody knows may be a secret: it is not repeated. */
+function withoutValue(text: string, code: string): string {
+  if (code !== 'commander.unknownOption') return text;
+  return text.replace(/^(unknown option '[^'=]*)=[\s\S]*'(\n\(Did you mean [^\n]*)?$/, "$1'$2");
 }
 
 /** "value 'x' is invalid. Allowed choices are a, b." */

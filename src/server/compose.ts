@@ -96,7 +96,9 @@ function ownKeys(db: Db): JwksSource {
 }
 
 function loopbackUrl(host: string, port: number): string {
-  if (isLoopbackHost(host)) return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  // As URLs are written: port 80 is left out.
+  if (isLoopbackHost(host))
+    return new URL(`http://${host.includes(':') ? `[${host}]` : host}:${port}`).origin;
   throw new AilsdError('CONFIG_INVALID', 'a server that others reach needs to know its URL', {
     details: { field: 'url' },
     hint: 'say it with --url https://…, or listen on 127.0.0.1',

@@ -62,12 +62,25 @@ function say(document: object): void {
 
 async function fail(thrown: unknown): Promise<void> {
   const error = toAilsdError(thrown);
-  const { code, message, hint, details } = error;
+  const { code, details } = error;
+  const { message, hint } = forOperator(error);
   const { retryable, exit } = error.row;
   if (code === 'INTERNAL') worldOf('error').logger.error('failed', { error: thrown });
   const envelope = { error: { ...details, code, message, retryable, exit_code: exit, hint } };
   sink.write(`${JSON.stringify(envelope)}\n`);
   process.exitCode = exit;
+}
+
+/** Whoever reads this runs the server: they hear what callers must not. */
+function forOperator({ code, message, hint, internal }: AilsdError): {
+  message: string;
+  hint: string;
+} {
+  if (code !== 'BACKEND_UNAVAILABLE' || internal === undefined) return { message, hint };
+  return {
+    message: `${message} (${internal})`,
+    hint: 'check that it runs, and the store in server.json, AILSD_SERVER_STORE or --store',
+  };
 }
 
 /** A mistake of ours in some callback: said like any error, and the process ends. */

@@ -85,6 +85,21 @@ describe('errors', () => {
     },
   );
 
+  it('the value of an option that nobody knows is not repeated', async () => {
+    for (const [option, shown] of [
+      ["--token=SEC'RET", '--token'],
+      ['--scop=SECRET', '--scop'],
+      ['--tok=a\nSECRET', '--tok'],
+    ] as const) {
+      for (const form of [[], ['--json']]) {
+        const { code, stdout, stderr } = await ailsd(['login', option, ...form]);
+        expect(code).toBe(2);
+        expect(stderr).toContain(`unknown option '${shown}'`);
+        expect(stdout + stderr).not.toMatch(/SEC|RET/);
+      }
+    }
+  });
+
   it('one form for results and errors: -o wins over --json, and words after -- are words', async () => {
     const text = await ailsd(['--json', '-o', 'text', 'config', 'get', 'url']);
     expect(text.stderr).toMatch(/^ailsd: NOT_FOUND/);

@@ -1,7 +1,8 @@
-import { spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { knowsItsWidth } from '../../src/cli/login/waiting.js';
 import { proves } from '../requirements.js';
 import { ailsd, BIN, cleanEnvironment } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
@@ -19,6 +20,30 @@ import {
 const SOAK = process.env['AILSD_SOAK'] === '1';
 const PENDING = refused('authorization_pending');
 const BAD_GATEWAY: Answer = { body: '<h1>500</h1>', status: 500, type: 'text/html' };
+
+const NO_PYTHON = spawnSync('python3', ['-c', 'import pty']).status !== 0;
+/** Runs its arguments in a terminal of 0 columns and 0 rows, and ends as they do. */
+const PTY_OF_NO_SIZE = `
+import os, pty, select, sys
+child, terminal = pty.fork()
+if child == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+sources = [0, terminal]
+while True:
+    for source in select.select(sources, [], [])[0]:
+        try:
+            data = os.read(source, 65536)
+        except OSError:
+            data = b''
+        if source == terminal:
+            if not data:
+                sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+            os.write(1, data)
+        elif data:
+            os.write(terminal, data)
+        else:
+            sources.remove(0)
+`;
 
 /** An issuer whose token endpoint answers these in turn, and then approves; `device` goes into the device answer. */
 async function issuerSaying(polls: Answer[], device: object = {}) {
@@ -250,6 +275,19 @@ describe('endings of a login', () => {
     expect(home.read()).toBe(undefined);
   });
 
+  it('as somebody else says whom it replaces; as the same again it does not', async () => {
+    await using issuer = await startFakeIssuer();
+    using home = await loggedIn(issuer);
+    issuer.script = quickly(issuer);
+    const same = await ailsd(['login'], { env: home.env });
+    expect(same.stderr).not.toContain('replaces');
+    const path = join(home.folder, 'credentials.json');
+    writeFileSync(path, readFileSync(path, 'utf8').replaceAll('"ada"', '"bob"'));
+    const other = await ailsd(['login'], { env: home.env });
+    expect(other, other.stderr).toMatchObject({ code: 0 });
+    expect(other.stderr).toContain('this replaces bob as the account in use');
+  });
+
   it('a server that is not there: exit 7', async () => {
     using home = loginHome('http://127.0.0.1:1');
     const { code, stderr } = await ailsd(['login'], { env: home.env });
@@ -386,6 +424,40 @@ describe('in a terminal', () => {
     expect(asked.screen()).toContain('█');
   });
 
+  it('of no known width there is no spinner', () => {
+    expect([{}, { columns: 0 }, { columns: 1 }].map(knowsItsWidth)).toEqual([false, false, true]);
+  });
+
+  it('of one column and one row Ctrl-C ends the login', async () => {
+    await using issuer = await undecided();
+    using home = loginHome(issuer.url);
+    using program = ailsdInPty(['login'], { env: home.env, columns: 1, rows: 1 });
+    await eventually(() => issuer.grants('device_code').length > 1);
+    program.type('\u0003');
+    expect(await program.ended()).toBe(130);
+  });
+
+  it.skipIf(NO_PYTHON)('of no size at all (made by python3) Ctrl-C ends the login', async () => {
+    await using issuer = await undecided();
+    using home = loginHome(issuer.url);
+    const env = { ...cleanEnvironment(home.env), TERM: 'xterm-256color' };
+    const child = spawn('python3', ['-c', PTY_OF_NO_SIZE, process.execPath, BIN, 'login'], { env });
+    let shown = '';
+    child.stdout.on('data', (chunk) => {
+      shown += chunk;
+    });
+    const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
+    try {
+      await eventually(() => issuer.grants('device_code').length > 1);
+      child.stdin.end('\u0003');
+      expect(await ended, shown).toBe(130);
+      expect(shown).toContain('waiting for approval');
+      expect(shown).not.toContain('\u001b[?25l');
+    } finally {
+      child.kill('SIGKILL');
+    }
+  });
+
   it('NO_COLOR leaves the look and takes the colours', async () => {
     await using issuer = await undecided();
     using home = loginHome(issuer.url);
@@ -443,7 +515,11 @@ describe('other ways to log in', () => {
       home.env,
       async (line) => {
         const { verification_uri: url } = JSON.parse(line);
-        const redirect = await fetch(url, { redirect: 'manual' });
+        expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/start\/[\w-]{43}$/);
+        const start = await fetch(url, { redirect: 'manual' });
+        expect(start.status).toBe(303);
+        expect((await fetch(url, { redirect: 'manual' })).status).toBe(404);
+        const redirect = await fetch(start.headers.get('location') ?? '', { redirect: 'manual' });
         const back = new URL(redirect.headers.get('location') ?? '');
         const forged = new URL(back);
         forged.searchParams.set('state', 'guessed');

@@ -119,6 +119,14 @@ describe('server user', () => {
     expect(listed.json.items[0]).toMatchObject({ has_password: true, disabled_at: null });
   });
 
+  it('logout is told, and leaves the user as it was', async () => {
+    await server(['user', 'add', 'lena'], { input: 'long enough' });
+    const text = await ailsd(['server', 'user', 'logout', 'lena', '--dir', dir]);
+    expect(text).toMatchObject({ code: 0, stdout: 'lena is logged out everywhere\n' });
+    expect((await server(['user', 'logout', 'lena'])).json).toMatchObject({ disabled_at: null });
+    expect((await server(['user', 'logout', 'nobody'])).code).toBe(3);
+  });
+
   it('disable and enable are told and kept', async () => {
     const input = 'long enough';
     await server(['user', 'add', 'carl'], { input });
@@ -356,6 +364,14 @@ describe('server start', () => {
     expect(out.trimEnd().split('\n')).toHaveLength(1);
     expect((await fetch(`${url}/healthz`)).status).toBe(200);
     await eventually(() => err.includes('"getHealth"'));
+    // The first client, that says nothing of scopes, may do all that its row allows.
+    const env = {
+      AILSD_URL: url,
+      AILSD_CLIENT_ID: made.client_id,
+      AILSD_CLIENT_SECRET: made.client_secret,
+    };
+    const asked = await ailsd(['whoami', '--json'], { env });
+    expect(JSON.parse(asked.stdout).scopes).toEqual(made.scopes);
     child.kill('SIGTERM');
     expect(await ended).toBe(143);
     expect(() => process.kill(pid, 0)).toThrow('ESRCH');

@@ -1,7 +1,7 @@
-import { spawn } from 'node:child_process';
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { proves } from '../requirements.js';
 import { ailsd, BIN, type CliResult, cleanEnvironment, temporaryFolder } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
@@ -151,6 +151,42 @@ describe('a login that is over', () => {
     expect(await ailsd(['token'], { env: home.env })).toMatchObject({ code: 0 });
     expect(home.read()?.credentials[0]?.['refresh_token']).toBe(issuer.currentRefreshToken());
   });
+
+  it.runIf(process.getuid?.() === 0)(
+    'a full disk does not spend the refresh token: exit 4, nothing asked, and it works when there is room',
+    async () => {
+      await using issuer = await startFakeIssuer();
+      using home = await loggedIn(issuer);
+      home.expire();
+      // So that the secret of the folder is there, and only the login's own room is missing.
+      expect(await ailsd(['token'], { env: home.env })).toMatchObject({ code: 0 });
+      home.expire();
+      const kept = `${home.folder}-kept`;
+      cpSync(home.folder, kept, { recursive: true });
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k,mode=700', 'tmpfs', home.folder]);
+      onTestFinished(() => {
+        rmSync(kept, { recursive: true, force: true });
+      });
+      try {
+        cpSync(kept, home.folder, { recursive: true });
+        const filler = join(home.folder, 'filler');
+        const fill = 'cat /dev/zero > "$1" 2>/dev/null || true';
+        execFileSync('sh', ['-c', fill, 'sh', filler]);
+        const full = await ailsd(['token'], { env: home.env });
+        expect([full.code, full.stdout]).toEqual([4, '']);
+        expect(full.stderr).toContain('CREDENTIALS_UNWRITABLE');
+        expect(issuer.grants('refresh_token')).toHaveLength(1);
+        rmSync(filler);
+        expect(await ailsd(['token'], { env: home.env })).toMatchObject({ code: 0 });
+        expect(issuer.grants('refresh_token')).toHaveLength(2);
+        expect(home.read()?.credentials[0]?.['refresh_token']).toBe(issuer.currentRefreshToken());
+        expectWholeStore(home.folder);
+        expect(readdirSync(home.folder).filter((name) => /room|tmp/.test(name))).toEqual([]);
+      } finally {
+        execFileSync('umount', [home.folder]);
+      }
+    },
+  );
 
   it('a token that is still good is used while the server is away', async () => {
     await using issuer = await startFakeIssuer();

@@ -115,9 +115,34 @@ describe('whoami', () => {
 
   it('nobody logged in: NOT_LOGGED_IN, 4', async () => {
     await using issuer = await startFakeIssuer();
-    const { code, error } = await whoami({ AILSD_URL: issuer.url });
+    const env = { AILSD_URL: issuer.url };
+    const { code, document, error } = await whoami(env);
     expect([code, error.code]).toEqual([4, 'NOT_LOGGED_IN']);
+    expect(document).toMatchObject({
+      state: 'none',
+      server: issuer.url,
+      account: null,
+      scopes: [],
+    });
+    expect(await ailsd(['whoami'], { env })).toMatchObject({ code: 4, stdout: '' });
     expect(issuer.requests).toHaveLength(0);
+  });
+
+  it('what the login cannot do is said, as at the login', async () => {
+    await using issuer = await startFakeIssuer();
+    using home = await loggedIn(issuer);
+    expect((await ailsd(['whoami'], { env: home.env })).stdout).not.toContain('cannot');
+    const narrow = {
+      sub: 'ada',
+      principal: 'user',
+      tenant: 'default',
+      client_id: 'ailsd-cli',
+      scopes: ['read:sandbox'],
+      expires_at: new Date(Date.now() + 900_000).toISOString(),
+    };
+    issuer.script = always('/v1/whoami', { json: narrow });
+    const { stdout } = await ailsd(['whoami'], { env: home.env });
+    expect(stdout).toMatch(/cannot .*\(exec:sandbox\)/);
   });
 
   it('what the server says is printed escaped', async () => {

@@ -1,11 +1,13 @@
 /** `ailsd whoami`: asks the server who we are to it, and says where the login comes from and whether it works. */
 import type { AccessOrigin } from '../../client/auth/access.js';
 import type { Whoami } from '../../client/auth/whoami.js';
+import { LOGIN_SCOPES } from '../../protocol/scopes.js';
 import { columns } from '../columns.js';
 import { Command } from '../command.js';
 import type { Context } from '../context.js';
 import { escapeText } from '../escape.js';
 import { createAuthWorld } from '../login/auth-world.js';
+import { cannot } from '../login/granted.js';
 import { timeText } from '../login/time-text.js';
 
 export function whoamiCommand(context: Context): Command {
@@ -21,7 +23,8 @@ async function runWhoami(context: Context): Promise<void> {
   const { askWhoami } = await import('../../client/auth/whoami.js');
   const found = await askWhoami(world, context.signal);
   const document = toDocument(found, world.url());
-  context.output.result(document, () => toText(document, context));
+  // Of nobody there is nothing to tell a person but what the error says.
+  context.output.result(document, () => (found.state === 'none' ? '' : toText(document, context)));
   // The document says what is known; the error says what to do, and is what the process ends with.
   if (found.state !== 'valid') throw found.failure;
 }
@@ -64,6 +67,10 @@ function toText(document: Document, { style }: Context): string {
   if (tenant !== null) rows.push(['tenant', escapeText(tenant)]);
   if (principal !== null && principal !== 'user') rows.push(['acts as', principal]);
   rows.push(['scopes', escapeText(scopes.join(' ')) || style.warn('none')]);
+  if (state === 'valid') {
+    const missing = LOGIN_SCOPES.filter((scope) => !scopes.includes(scope));
+    for (const scope of missing) rows.push(['cannot', style.warn(cannot(scope))]);
+  }
   if (threads !== null) rows.push(['only in', escapeText(threads.join(' '))]);
   if (document.source !== null) rows.push(['from', document.source]);
   if (document.stored !== null) rows.push(['stored', escapeText(document.stored.place)]);

@@ -43,7 +43,8 @@ export function printGranted({ output, style }: Context, granted: Granted): void
   });
 }
 
-function cannot(scope: string): string {
+/** What a login without the scope is not good for. */
+export function cannot(scope: string): string {
   const meaning = isScope(scope) ? SCOPES[scope].split(';')[0] : undefined;
   return meaning === undefined ? escapeText(scope) : `${meaning} (${escapeText(scope)})`;
 }

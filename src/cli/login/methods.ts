@@ -140,7 +140,11 @@ async function keep(
 ): Promise<void> {
   // Whoever pressed Ctrl-C at the last moment does not want to be logged in.
   context.signal.throwIfAborted();
+  const before = await store.current(credential.issuer).catch(() => undefined);
   await keepLogin(world, store, credential, context.signal);
+  if (before !== undefined && before.account !== credential.account) {
+    context.output.notice(`this replaces ${before.account} as the account in use`);
+  }
   printGranted(context, { credential, store, asked });
 }
 

@@ -12,9 +12,8 @@ export interface Waiting extends Disposable {
 
 export async function showWaiting(context: Context, text: string): Promise<Waiting> {
   const { io, environment, output } = context;
-  const hasSpinner =
-    output.mode === 'text' && io.err.isTerminal && environment.variable('TERM') !== 'dumb';
-  if (!hasSpinner) {
+  const mayMove = io.err.isTerminal && environment.variable('TERM') !== 'dumb';
+  if (output.mode !== 'text' || !mayMove || !knowsItsWidth(process.stderr)) {
     output.notice(text);
     return {
       say: (line) => output.notice(line),
@@ -43,4 +42,9 @@ export async function showWaiting(context: Context, text: string): Promise<Waiti
       spinner.stop();
     },
   };
+}
+
+/** A terminal that says 0 does not know: a spinner would count its lines for ever. */
+export function knowsItsWidth({ columns }: { readonly columns?: number }): boolean {
+  return columns !== undefined && columns > 0;
 }

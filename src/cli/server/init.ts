@@ -33,5 +33,6 @@ async function runInit(context: Context, options: Options): Promise<void> {
     ]),
   );
   output.notice('the secret is not shown again; it may do everything, so keep it safe');
-  output.notice(`next: ${style.bold(`ailsd server start --dir ${shown(made, 'dir')}`)}`);
+  output.notice(`next: ${style.bold(`ailsd server user add NAME --dir ${shown(made, 'dir')}`)}`);
+  output.notice(`then: ${style.bold(`ailsd server start --dir ${shown(made, 'dir')}`)}`);
 }

@@ -18,7 +18,9 @@ export function folderOption(command: Command): Command {
 }
 
 export function scopeOption(command: Command, summary: string): Command {
-  return command.option('--scope <scope>', `${summary}; may be repeated`, collectScopes);
+  return command
+    .option('--scope <scope>', `${summary}; may be repeated`, collectScopes)
+    .note('Scopes:', Object.entries(SCOPES));
 }
 
 /** The data folder, from the current one if it is relative. */

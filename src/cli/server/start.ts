@@ -9,7 +9,10 @@ interface Options extends FolderOptions {
 
 export function startCommand(context: Context): Command {
   return folderOption(new Command('start'))
-    .option('--listen <host:port>', 'where to listen; port 0 takes any that is free')
+    .option(
+      '--listen <host:port>',
+      'where to listen, 127.0.0.1:8484 by default; port 0 takes any that is free',
+    )
     .description('run the server; its log goes to stderr as JSON lines')
     .example('ailsd server start --dir ./data --listen 127.0.0.1:8484', 'for this machine alone')
     .example('ailsd server start --dir ./data --listen 127.0.0.1:0 --json', 'for a script')

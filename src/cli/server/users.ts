@@ -29,7 +29,14 @@ export function userCommand(context: Context): Command {
     .description('who may sign in: add, change, shut out, list')
     .example('ailsd server user add ada --dir ./data', 'asks for the password')
     .example('ailsd server user list --dir ./data', 'everybody of the default tenant');
-  for (const part of [addCommand, passwdCommand, disableCommand, enableCommand, listCommand])
+  for (const part of [
+    addCommand,
+    passwdCommand,
+    logoutCommand,
+    disableCommand,
+    enableCommand,
+    listCommand,
+  ])
     command.addCommand(part(context));
   return command;
 }
@@ -48,14 +55,24 @@ function addCommand(context: Context): Command {
 function passwdCommand(context: Context): Command {
   return onUser('passwd')
     .option('--generate', 'make a password and print it')
-    .description("change a user's password")
+    .description("change a user's password, and end the logins of before")
     .example('ailsd server user passwd ada --dir ./data', 'asks for the new one')
     .action((name: string, options: Options) => runPasswd(context, name, options));
 }
 
+function logoutCommand(context: Context): Command {
+  return onUser('logout')
+    .description('end all logins of a user, in terminals and browsers')
+    .example(
+      'ailsd server user logout ada --dir ./data',
+      'ada signs in again, with the same password',
+    )
+    .action((name: string, options: Options) => runLogout(context, name, options));
+}
+
 function disableCommand(context: Context): Command {
   return onUser('disable')
-    .description('shut a user out: no new logins, no renewed ones')
+    .description('shut a user out: all logins end, and there are no new ones')
     .example('ailsd server user disable ada --dir ./data', 'until enabled again')
     .action((name: string, options: Options) => runSwitch(context, 'user-disable', name, options));
 }
@@ -106,6 +123,11 @@ async function runSwitch(
 ): Promise<void> {
   const user = await operate(context, operation, options, { name, tenant: options.tenant });
   context.output.result(user, () => `${shown(user, 'name')} ${stateOf(user)}`);
+}
+
+async function runLogout(context: Context, name: string, options: Options): Promise<void> {
+  const user = await operate(context, 'user-logout', options, { name, tenant: options.tenant });
+  context.output.result(user, () => `${shown(user, 'name')} is logged out everywhere`);
 }
 
 async function runList(context: Context, options: Options): Promise<void> {

@@ -4,18 +4,16 @@ import {
   closeSync,
   fsyncSync,
   lstatSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readlinkSync,
   renameSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { systemClock } from '../../base/clock.js';
-import { errorCode } from '../../base/error-code.js';
+import { makeFolders } from '../../client/credentials/make-folders.js';
 import { withLock } from '../../client/credentials/process-lock.js';
 import { AilsdError } from '../../protocol/errors.js';
 import { type JsonObject, readJsonFile, reasonOf, unreadable } from './json-file.js';
@@ -32,7 +30,7 @@ export async function changeJsonFile(
   const target = isLink(path) ? resolve(dirname(path), readlinkSync(path)) : path;
   const folder = dirname(target);
   try {
-    makeFolder(folder);
+    makeFolders(folder);
     const name = basename(target);
     await withLock({ folder, name, clock: systemClock, waitMs: LOCK_WAIT_MS }, async () => {
       const read = readJsonFile(target, isTrusted);
@@ -73,18 +71,6 @@ function replace(target: string, value: JsonObject): void {
   } catch (error) {
     rmSync(temporary, { force: true });
     throw error;
-  }
-}
-
-/** Like `mkdir -p`, private; Node's own never ends where making a folder in an existing one says ENOENT, as in /proc. */
-function makeFolder(path: string): void {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return;
-  const parent = dirname(path);
-  if (parent !== path) makeFolder(parent);
-  try {
-    mkdirSync(path, { mode: 0o700 });
-  } catch (error) {
-    if (errorCode(error) !== 'EEXIST') throw error;
   }
 }
 

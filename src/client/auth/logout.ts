@@ -1,5 +1,5 @@
 /** Ends a login: at the issuer if it can be reached, and here in any case. */
-import type { AilsdError } from '../../protocol/errors.js';
+import { AilsdError } from '../../protocol/errors.js';
 import type { CredentialKey } from '../credentials/credential.js';
 import type { CredentialStore } from '../credentials/credential-store.js';
 import { withLoginLock } from './login-lock.js';
@@ -24,9 +24,18 @@ export async function endLogin(
   return withLoginLock(key, lock, async () => {
     // First there, then here: a process that dies between the two leaves a login that says it is over, not a live one
     // that nobody remembers.
-    const kept = await store.get(key).catch(() => undefined);
-    const notRevoked = kept === undefined ? undefined : await revokeLogin(world, kept, signal);
+    const kept = await store.get(key).catch(asUnreadable);
+    const notRevoked =
+      kept === undefined || kept instanceof AilsdError
+        ? kept
+        : await revokeLogin(world, kept, signal);
     await store.delete(key);
     return { key, notRevoked };
   });
+}
+
+/** What can't be read can't be shown to the issuer either; it is removed all the same. */
+function asUnreadable(error: unknown): AilsdError {
+  if (error instanceof AilsdError) return error;
+  return new AilsdError('NOT_LOGGED_IN', 'the stored login cannot be read', { cause: error });
 }

@@ -63,8 +63,10 @@ class Refresh {
     const kept = await this.#read();
     if (this.#isRenewed(kept)) return kept;
     const { issuer: url, clientId } = kept;
+    // Asking spends the token: nothing is asked for that could not be kept.
+    using _room = await this.#options.store.reserve?.(kept);
     const issuer = await connectIssuer({ url, clientId, http, clock, signal });
-    return this.#renew(issuer, kept, true);
+    return await this.#renew(issuer, kept, true);
   }
 
   async #renew(issuer: Issuer, kept: Credential, mayRetry: boolean): Promise<Credential> {

@@ -5,7 +5,6 @@
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Secret } from '../../base/secret.js';
-import { AilsdError } from '../../protocol/errors.js';
 import {
   type PrivateFolder,
   readPrivateFile,
@@ -14,7 +13,10 @@ import {
 
 export const REPEAT_SECRET_FILE = 'refresh-secret';
 
-/** Only for the holder of the login's lock: it makes the secret when there is none. */
+/**
+ * Only for the holder of the login's lock: it makes the secret when there is none. CREDENTIALS_UNWRITABLE where it can't be
+ * kept: a refresh under a name that nobody knows afterwards would count as reuse when it is asked for again.
+ */
 export function repeatKey(folder: PrivateFolder | undefined, refreshToken: Secret): string {
   const secret = folder === undefined ? newSecret() : keptSecret(folder);
   return createHmac('sha256', secret).update(refreshToken.reveal()).digest('base64url');
@@ -27,15 +29,9 @@ function newSecret(): string {
 }
 
 function keptSecret(folder: PrivateFolder): string {
-  try {
-    const kept = readPrivateFile(folder, REPEAT_SECRET_FILE)?.trim();
-    if (kept !== undefined && SECRET.test(kept)) return kept;
-    const secret = newSecret();
-    replacePrivateFile(folder, REPEAT_SECRET_FILE, `${secret}\n`);
-    return secret;
-  } catch (error) {
-    // A refresh that can't be repeated is better than none; what is wrong with the folder, the store will say.
-    if (error instanceof AilsdError) return newSecret();
-    throw error;
-  }
+  const kept = readPrivateFile(folder, REPEAT_SECRET_FILE)?.trim();
+  if (kept !== undefined && SECRET.test(kept)) return kept;
+  const secret = newSecret();
+  replacePrivateFile(folder, REPEAT_SECRET_FILE, `${secret}\n`);
+  return secret;
 }

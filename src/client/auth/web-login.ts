@@ -15,7 +15,10 @@ import type { Tokens } from './tokens.js';
 import { webPage } from './web-page.js';
 
 export interface WebLogin extends AsyncDisposable {
-  /** What to open, in a browser on this machine. */
+  /**
+   * What to open, in a browser on this machine: a page of ours that leads to the issuer once. Other users can see what a
+   * browser was started with, and the issuer's address holds the state of the login.
+   */
   readonly url: string;
   /** Waits for the browser to come back. LOGIN_DENIED, LOGIN_EXPIRED or LOGIN_FAILED where it brings no login. */
   finished(options?: WebLoginOptions): Promise<Tokens>;
@@ -28,6 +31,7 @@ export interface WebLoginOptions {
 
 const TIMEOUT_MS = 300_000;
 const CALLBACK_PATH = '/callback';
+const START_PATH = '/start/';
 
 /** Listens until it is disposed of. */
 export async function startWebLogin(issuer: Issuer, scopes: readonly string[]): Promise<WebLogin> {
@@ -40,7 +44,7 @@ export async function startWebLogin(issuer: Issuer, scopes: readonly string[]): 
   const state = randomState();
   const challenge = await calculatePKCECodeChallenge(verifier);
   const listener = await listenOnce(state);
-  const { href: url } = buildAuthorizationUrl(issuer.configuration(), {
+  const { href } = buildAuthorizationUrl(issuer.configuration(), {
     redirect_uri: listener.url,
     scope: scopes.join(' '),
     state,
@@ -49,7 +53,7 @@ export async function startWebLogin(issuer: Issuer, scopes: readonly string[]): 
   });
   const checks = { pkceCodeVerifier: verifier, expectedState: state };
   return {
-    url,
+    url: listener.leadTo(href),
     finished: async ({ timeoutMs = TIMEOUT_MS, signal } = {}) => {
       const callback = await listener.answered(issuer, timeoutMs, signal);
       const outcome = await issuer.outcome({ scopes, signal }, (configuration) =>
@@ -80,6 +84,8 @@ interface Callback {
 
 interface Listener extends AsyncDisposable {
   readonly url: string;
+  /** An address here that leads there, for the first who asks for it. */
+  leadTo(target: string): string;
   answered(issuer: Issuer, timeoutMs: number, signal?: AbortSignal): Promise<Callback>;
 }
 
@@ -88,9 +94,17 @@ async function listenOnce(state: string): Promise<Listener> {
   const arrived = createDeferred<Callback>();
   let origin = '';
   let taken = false;
+  let start: { readonly path: string; readonly target: string } | undefined;
   const server = createServer((request, response) => {
-    const url = callbackOf(request, origin);
-    if (taken || url?.searchParams.get('state') !== state) {
+    const url = addressOf(request, origin);
+    if (start !== undefined && url?.pathname === start.path) {
+      const { target } = start;
+      start = undefined;
+      answer(response, 303, webPage('leaving'), { location: target });
+      return;
+    }
+    const isOurs = url?.pathname === CALLBACK_PATH && url.searchParams.get('state') === state;
+    if (taken || !isOurs) {
       answer(response, 404, webPage('unknown'));
       return;
     }
@@ -102,6 +116,10 @@ async function listenOnce(state: string): Promise<Listener> {
   origin = `http://127.0.0.1:${await listen(server)}`;
   return {
     url: `${origin}${CALLBACK_PATH}`,
+    leadTo: (target) => {
+      start = { path: `${START_PATH}${randomState()}`, target };
+      return `${origin}${start.path}`;
+    },
     answered: (issuer, timeoutMs, signal) => within(arrived, issuer, timeoutMs, signal),
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
@@ -113,12 +131,11 @@ async function listenOnce(state: string): Promise<Listener> {
 const REQUEST_MS = 10_000;
 const MOST_HEADERS = 100;
 
-/** The address, if it is our redirect: our path, and a Host that is ours and not some name that leads here. */
-function callbackOf(request: IncomingMessage, origin: string): URL | undefined {
+/** What was asked for, if the Host is ours and not some name that leads here. */
+function addressOf(request: IncomingMessage, origin: string): URL | undefined {
   if (request.method !== 'GET' || `http://${request.headers.host}` !== origin) return undefined;
   const target = `${origin}${request.url ?? ''}`;
-  const url = URL.canParse(target) ? new URL(target) : undefined;
-  return url?.pathname === CALLBACK_PATH ? url : undefined;
+  return URL.canParse(target) ? new URL(target) : undefined;
 }
 
 function listen(server: Server): Promise<number> {
@@ -167,8 +184,14 @@ function finish(response: ServerResponse, approved: boolean): Promise<void> {
   });
 }
 
-function answer(response: ServerResponse, status: number, page: string): void {
+function answer(
+  response: ServerResponse,
+  status: number,
+  page: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   response.writeHead(status, {
+    ...headers,
     'content-type': 'text/html; charset=utf-8',
     'content-security-policy':
       "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",

@@ -2,6 +2,7 @@
 const PAGES = {
   done: { title: 'Logged in', text: 'You can close this window and go back to the terminal.' },
   failed: { title: 'Not logged in', text: 'The terminal says why. You can close this window.' },
+  leaving: { title: 'Logging in', text: 'Your browser is on its way to the server.' },
   unknown: { title: 'Nothing here', text: 'This address is for one login only.' },
 } as const;
 

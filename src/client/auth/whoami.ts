@@ -6,7 +6,7 @@ import { type Access, currentAccess, refusedAccess } from './access.js';
 import { parseWhoami } from './whoami-answer.js';
 import type { AuthWorld } from './world.js';
 
-export type LoginState = 'valid' | 'expired' | 'revoked' | 'unreachable' | 'rate_limited';
+export type LoginState = 'valid' | 'none' | 'expired' | 'revoked' | 'unreachable' | 'rate_limited';
 
 export type Whoami =
   | { readonly state: 'valid'; readonly access: Access; readonly answer: WhoamiAnswer }
@@ -17,7 +17,7 @@ export type Whoami =
       readonly failure: AilsdError;
     };
 
-/** Throws what is none of the states: NOT_LOGGED_IN, wrong settings, a server that speaks another language. */
+/** Throws what is none of the states: wrong settings, a server that speaks another language. */
 export async function askWhoami(world: AuthWorld, signal?: AbortSignal): Promise<Whoami> {
   let access: Access | undefined;
   try {
@@ -42,6 +42,7 @@ export async function askWhoami(world: AuthWorld, signal?: AbortSignal): Promise
 }
 
 const STATES: Readonly<Partial<Record<string, Exclude<LoginState, 'valid'>>>> = {
+  NOT_LOGGED_IN: 'none',
   TOKEN_EXPIRED: 'expired',
   LOGIN_REVOKED: 'revoked',
   UNAUTHENTICATED: 'revoked',

@@ -12,6 +12,11 @@ export interface CredentialStore {
   current(issuer: string): Promise<Credential | undefined>;
   /** Keeps it in the place of what had the same key; either the old or the new is there at every moment. */
   set(credential: Credential, options?: SetOptions): Promise<void>;
+  /**
+   * Makes sure that the next `set` of this login has room, or throws CREDENTIALS_UNWRITABLE; disposing gives up what is
+   * left of it. Only for the holder of the login's lock. Absent where there is nothing to make sure of.
+   */
+  reserve?(key: CredentialKey): Promise<Disposable>;
   /** Whether it was there. If it was the current one, its issuer has none any more. */
   delete(key: CredentialKey): Promise<boolean>;
   list(): Promise<readonly CredentialKey[]>;

@@ -7,9 +7,11 @@ import type { CredentialStore, SetOptions } from './credential-store.js';
 import {
   makeFolder,
   type PrivateFolder,
+  type PrivateRoom,
   readPrivateFile,
   removePrivateFile,
   replacePrivateFile,
+  reserveRoom,
   sweepTemporaries,
   unwritable,
 } from './private-file.js';
@@ -20,6 +22,7 @@ export class FileStore implements CredentialStore {
   readonly kind = 'file';
   readonly #folder: PrivateFolder;
   readonly #clock: Clock;
+  #room: PrivateRoom | undefined;
 
   constructor(folder: PrivateFolder, clock: Clock) {
     this.#folder = folder;
@@ -40,6 +43,20 @@ export class FileStore implements CredentialStore {
 
   async set(credential: Credential, options?: SetOptions): Promise<void> {
     await this.#change((set) => set.with(credential, options));
+  }
+
+  async reserve(key: CredentialKey): Promise<Disposable> {
+    const { shortName } = await import('./refresh-lock.js');
+    const now = readPrivateFile(this.#folder, CREDENTIAL_FILE) ?? '';
+    const bytes = Buffer.byteLength(now) + MARGIN_BYTES;
+    const room = reserveRoom(this.#folder, `${CREDENTIAL_FILE}.${shortName(key)}.room`, bytes);
+    this.#room = room;
+    return {
+      [Symbol.dispose]: () => {
+        this.#room = undefined;
+        room[Symbol.dispose]();
+      },
+    };
   }
 
   async delete(key: CredentialKey): Promise<boolean> {
@@ -94,8 +111,15 @@ export class FileStore implements CredentialStore {
       const changed = change(this.#readForChange());
       sweepTemporaries(this.#folder, CREDENTIAL_FILE);
       if (changed.isEmpty) removePrivateFile(this.#folder, CREDENTIAL_FILE);
-      else replacePrivateFile(this.#folder, CREDENTIAL_FILE, changed.toJson());
+      else replacePrivateFile(this.#folder, CREDENTIAL_FILE, changed.toJson(), this.#takeRoom());
     });
+  }
+
+  /** Good for one write: the file that replaces the old one. */
+  #takeRoom(): PrivateRoom | undefined {
+    const room = this.#room;
+    this.#room = undefined;
+    return room;
   }
 
   /** A file that nobody can read is worth nothing: a new login takes its place. A newer release's is not ours to end. */
@@ -109,5 +133,7 @@ export class FileStore implements CredentialStore {
   }
 }
 
+/** By how much new tokens may be longer than the old ones. */
+const MARGIN_BYTES = 16 * 1024;
 /** Others hold the lock for a few milliseconds each. */
 const LOCK_WAIT_MS = 10_000;

@@ -7,8 +7,8 @@ import {
   fchmodSync,
   fstatSync,
   fsyncSync,
+  ftruncateSync,
   lstatSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readSync,
@@ -22,6 +22,7 @@ import {
 import { join } from 'node:path';
 import { errorCode } from '../../base/error-code.js';
 import { AilsdError } from '../../protocol/errors.js';
+import { makeFolders } from './make-folders.js';
 
 export interface PrivateFolder {
   readonly path: string;
@@ -45,29 +46,59 @@ export function readPrivateFile(folder: PrivateFolder, name: string): string | u
   } catch (error) {
     if (error instanceof AilsdError) throw error;
     if (errorCode(error) === 'ENOENT') return undefined;
-    throw new AilsdError('NOT_LOGGED_IN', `${path} cannot be read (${errorCode(error) ?? 'unknown'})`, {
-      cause: error,
-    });
+    throw new AilsdError(
+      'NOT_LOGGED_IN',
+      `${path} cannot be read (${errorCode(error) ?? 'unknown'})`,
+      {
+        cause: error,
+      },
+    );
   } finally {
     if (descriptor !== undefined) closeSync(descriptor);
   }
 }
 
 /** Temporary file beside it, synced, renamed over it, folder synced: at every moment the old text or the new. */
-export function replacePrivateFile(folder: PrivateFolder, name: string, text: string): void {
+export function replacePrivateFile(
+  folder: PrivateFolder,
+  name: string,
+  text: string,
+  room?: PrivateRoom,
+): void {
   const path = join(folder.path, name);
   let temporary: string | undefined;
   try {
     makeFolder(folder);
     checkTarget(folder, path);
-    temporary = `${path}.${uniqueName()}${TEMPORARY}`;
-    writeNew(temporary, text);
+    temporary = room?.path ?? `${path}.${uniqueName()}${TEMPORARY}`;
+    if (room === undefined) writeNew(temporary, text);
+    else fill(temporary, text);
     renameSync(temporary, path);
     syncFolder(folder);
   } catch (error) {
     if (temporary !== undefined) rmSync(temporary, { force: true });
     throw unwritable(path, error);
   }
+}
+
+/** Room on the disk that is taken already: what is to replace a file later is written into it. */
+export interface PrivateRoom extends Disposable {
+  readonly path: string;
+}
+
+/** Throws CREDENTIALS_UNWRITABLE where there is none. What a killed holder of the same name left is taken over. */
+export function reserveRoom(folder: PrivateFolder, name: string, bytes: number): PrivateRoom {
+  const path = join(folder.path, name);
+  const remove = (): void => rmSync(path, { force: true });
+  try {
+    makeFolder(folder);
+    remove();
+    writeNew(path, ' '.repeat(bytes));
+  } catch (error) {
+    remove();
+    throw unwritable(path, error);
+  }
+  return { path, [Symbol.dispose]: remove };
 }
 
 /** Whether there was one. */
@@ -95,7 +126,7 @@ export function sweepTemporaries(folder: PrivateFolder, name: string): void {
 /** Makes the folder if need be, and makes sure that it is ours alone. */
 export function makeFolder(folder: PrivateFolder): void {
   if (checkFolder(folder)) return;
-  mkdirSync(folder.path, { recursive: true, mode: 0o700 });
+  makeFolders(folder.path);
   // An odd umask can take even our own bits.
   chmodSync(folder.path, 0o700);
   checkFolder(folder);
@@ -166,12 +197,23 @@ function unsafe(path: string, why: string, remedy?: string): AilsdError {
 }
 
 function writeNew(path: string, text: string): void {
-  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
-  const descriptor = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+  writeText(path, constants.O_CREAT | constants.O_EXCL, text);
+}
+
+/** In the place of what is there, block for block. */
+function fill(path: string, text: string): void {
+  writeText(path, 0, text);
+}
+
+function writeText(path: string, flags: number, text: string): void {
+  const { O_WRONLY, O_NOFOLLOW } = constants;
+  const descriptor = openSync(path, O_WRONLY | O_NOFOLLOW | flags, 0o600);
   try {
     fchmodSync(descriptor, 0o600);
-    let rest = Buffer.from(text);
+    const whole = Buffer.from(text);
+    let rest = whole;
     while (rest.length > 0) rest = rest.subarray(writeSync(descriptor, rest));
+    ftruncateSync(descriptor, whole.length);
     fsyncSync(descriptor);
   } finally {
     closeSync(descriptor);

@@ -9,7 +9,6 @@
 
 import {
   existsSync,
-  mkdirSync,
   readdirSync,
   renameSync,
   rmdirSync,
@@ -23,6 +22,7 @@ import { join } from 'node:path';
 import type { Clock } from '../../base/clock.js';
 import { errorCode } from '../../base/error-code.js';
 import { AilsdError } from '../../protocol/errors.js';
+import { makeFolders } from './make-folders.js';
 import { isAlive, ownName } from './process-name.js';
 
 export interface LockOptions {
@@ -90,7 +90,7 @@ class Claim {
     this.#clock = clock;
     this.#waiting = join(folder, `${this.#prefix}${this.#name}`);
     try {
-      mkdirSync(this.#waiting, { recursive: true, mode: 0o700 });
+      makeFolders(this.#waiting);
       writeFileSync(join(this.#waiting, this.#name), '', { mode: 0o600 });
     } catch (error) {
       this.drop();

@@ -25,7 +25,7 @@ export function withRefreshLock<T>(
 }
 
 /** FNV-1a over the key. Two logins of one name would only wait for each other. */
-function shortName({ issuer, clientId, account }: CredentialKey): string {
+export function shortName({ issuer, clientId, account }: CredentialKey): string {
   let hash = 0x811c9dc5;
   for (const character of JSON.stringify([issuer, clientId, account])) {
     hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193);

@@ -33,6 +33,7 @@ export class Exchange {
   readonly #begin: number;
   #gone: AbortController | undefined;
   #notes: LogFields = {};
+  #isAnsweredElsewhere = false;
   #error: unknown;
 
   constructor(parts: ExchangeParts) {
@@ -67,6 +68,7 @@ export class Exchange {
 
   /** For code that writes to the response itself: what it does not set stays as it is here. */
   presetHeaders(): void {
+    this.#isAnsweredElsewhere = true;
     for (const [name, value] of Object.entries(this.headers)) this.response.setHeader(name, value);
   }
 
@@ -109,12 +111,19 @@ export class Exchange {
       request_id: requestId,
       method: request.method,
       ...this.#notes,
-      route: this.#notes['route'] ?? routeLabel(request.method ?? '', this.path),
+      route: this.#notes['route'] ?? this.#routeLabel(),
       status: isWhole ? response.statusCode : null,
       duration_ms: Math.round((this.#clock.monotonic() - this.#begin) * 10) / 10,
       address: origin.address,
       ...(this.#error === undefined ? {} : { error: this.#error }),
     });
+  }
+
+  /** Nothing of a path that nobody knows: it may hold a secret by mistake. */
+  #routeLabel(): string {
+    const matched = matchRoute(this.request.method ?? '', this.path);
+    if (matched.kind === 'found') return matched.name;
+    return this.#isAnsweredElsewhere ? pathLabel(this.path) : '…';
   }
 }
 
@@ -125,10 +134,8 @@ function pathOf(url: string): string {
   return path === '' ? '/' : path;
 }
 
-/** The name of a known route; else the first part of the path, if it is a plain word: a path may hold a secret by mistake. */
-function routeLabel(method: string, path: string): string {
-  const matched = matchRoute(method, path);
-  if (matched.kind === 'found') return matched.name;
+/** Of a path that somebody knows: its first part, if that is a plain word. */
+function pathLabel(path: string): string {
   const [, first = '', ...rest] = path.split('/', 3);
   const word = PLAIN_WORD.test(first) ? first : '…';
   return rest.length === 0 ? `/${word}` : `/${word}/…`;

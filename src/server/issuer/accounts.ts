@@ -8,6 +8,16 @@ export async function findEnabledUser(db: Db, id: string): Promise<User | undefi
   return user?.disabledAtMs === undefined ? user : undefined;
 }
 
+/** Who may sign in, and has not been made to sign in anew since this began. */
+export async function findSignedInUser(
+  db: Db,
+  id: string,
+  beganAtMs: number,
+): Promise<User | undefined> {
+  const user = await findEnabledUser(db, id);
+  return user !== undefined && beganAtMs > (user.loginsEndedAtMs ?? 0) ? user : undefined;
+}
+
 export async function findAccount(db: Db, id: string): Promise<Account | undefined> {
   const user = await findEnabledUser(db, id);
   if (user === undefined) return undefined;

@@ -5,6 +5,7 @@ import { Audit } from '../store/audit.js';
 import { Clients } from '../store/clients.js';
 import type { Db } from '../store/db.js';
 import { OidcPayloads, type StoredPayload } from '../store/oidc-payloads.js';
+import { findSignedInUser } from './accounts.js';
 import { toClientMetadata } from './client-metadata.js';
 import { DEVICE_CODE, DeviceCodes, hashId } from './device-codes.js';
 import type { OidcLibrary } from './load-library.js';
@@ -24,6 +25,8 @@ export function createAdapters(parts: AdapterParts): AdapterFactory {
         return new ClientAdapter(parts);
       case DEVICE_CODE:
         return new DeviceCodeAdapter(kind, parts);
+      case 'Grant':
+        return new GrantAdapter(kind, parts);
       case 'RefreshToken':
         return new RefreshTokenAdapter(kind, parts);
       default:
@@ -94,6 +97,17 @@ class PayloadAdapter implements Adapter {
   /** A grant's id is no secret: it opens nothing. */
   protected stored(id: string): string {
     return this.kind === 'Grant' ? id : hashId(id);
+  }
+}
+
+/** Everything of a login hangs on its grant, which is gone once the user's logins were ended. */
+class GrantAdapter extends PayloadAdapter {
+  override async find(id: string): Promise<AdapterPayload | undefined> {
+    const found = await this.payloads.find(this.kind, id);
+    const userId = found?.payload['accountId'];
+    if (found === undefined || typeof userId !== 'string') return undefined;
+    const user = await findSignedInUser(this.parts.db, userId, found.createdAtMs);
+    return user === undefined ? undefined : toAdapterPayload(found, id);
   }
 }
 

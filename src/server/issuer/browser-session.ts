@@ -5,7 +5,7 @@ import type { Clock } from '../../base/clock.js';
 import type { Db } from '../store/db.js';
 import { OidcPayloads } from '../store/oidc-payloads.js';
 import type { User } from '../store/users.js';
-import { findEnabledUser } from './accounts.js';
+import { findSignedInUser } from './accounts.js';
 import { hashId } from './device-codes.js';
 import { COOKIE_SECONDS, type KeyRing } from './key-ring.js';
 
@@ -54,7 +54,7 @@ export class BrowserSessions {
     const found = await this.#payloads.find(KIND, hashId(id));
     const userId = found?.payload['userId'];
     if (found === undefined || found.isExpired || typeof userId !== 'string') return { id };
-    const user = await findEnabledUser(this.#parts.db, userId);
+    const user = await findSignedInUser(this.#parts.db, userId, found.createdAtMs);
     return user === undefined ? { id } : { id, user, signedInAtMs: found.createdAtMs };
   }
 

@@ -68,15 +68,22 @@ export class DeviceCodes {
     return found.grantId === undefined && found.uid === undefined ? found : undefined;
   }
 
+  /** The code of these letters if it was this account that decided it. */
+  async findDecidedBy(userCode: string, accountId: string): Promise<StoredPayload | undefined> {
+    const found = await this.#payloads.findByUserCode(DEVICE_CODE, userCode);
+    const { accountId: approver, deniedBy } = found?.payload ?? {};
+    return approver === accountId || deniedBy === accountId ? found : undefined;
+  }
+
   /** Of several decisions the first counts; whether it was this one. */
   async approve(code: StoredPayload, grantId: string, granted: object): Promise<boolean> {
     const payload = JSON.stringify({ ...code.payload, ...granted, grantId });
     return (await this.#db.run(this.#sql.approve, [payload, grantId, code.id])) === 1;
   }
 
-  async deny(code: StoredPayload): Promise<boolean> {
+  async deny(code: StoredPayload, deniedBy: string): Promise<boolean> {
     const denial = { error: 'access_denied', errorDescription: 'the request was denied' };
-    const payload = JSON.stringify({ ...code.payload, ...denial });
+    const payload = JSON.stringify({ ...code.payload, ...denial, deniedBy });
     return (await this.#db.run(this.#sql.deny, [payload, code.id])) === 1;
   }
 }

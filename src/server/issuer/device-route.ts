@@ -7,6 +7,7 @@ import type { User } from '../store/users.js';
 import { codePage, unknownCodePage } from '../web/code-page.js';
 import { consentPage } from '../web/consent-page.js';
 import { deniedPage, donePage, expiredPage, tooManyPage } from '../web/outcome-page.js';
+import { SCOPE_CLAIMS } from './accounts.js';
 import { type Offer, offer, offerView, type Problem, readApproval, saveGrant } from './approval.js';
 import type { BrowserSessions, Visit } from './browser-session.js';
 import { DeviceCodes, normalizeUserCode, showUserCode } from './device-codes.js';
@@ -43,7 +44,10 @@ export class DeviceRoute {
     // Before somebody is known no code is looked up: there would be nobody to count guesses for.
     if (!isSignedIn(visit)) return go(signInFirst(typed));
     if (typed === '') return show(codePage(await this.#view(visit)));
-    return this.#withCode(asking, visit, typed, (code) => this.#compare(asking, visit, code));
+    return this.#withCode(asking, visit, typed, {
+      undecided: (code) => this.#compare(asking, visit, code),
+      decided: (code) => this.#decided(asking, code),
+    });
   }
 
   async post(asking: Asking): Promise<Reply> {
@@ -53,31 +57,41 @@ export class DeviceRoute {
     if (form === undefined || !isSignedIn(visit)) return show(expiredPage());
     if (!(await this.#parts.sessions.isGenuine(request, visit, form.get('xsrf'))))
       return show(expiredPage());
-    return this.#withCode(asking, visit, form.get('user_code') ?? '', (code) => {
-      switch (form.get('decision')) {
-        case 'approve':
-          return this.#approve(asking, visit, code, form);
-        case 'deny':
-          return this.#deny(visit, code);
-        default:
-          return this.#compare(asking, visit, code);
-      }
+    const decision = form.get('decision');
+    return this.#withCode(asking, visit, form.get('user_code') ?? '', {
+      undecided: (code) => {
+        switch (decision) {
+          case 'approve':
+            return this.#approve(asking, visit, code, form);
+          case 'deny':
+            return this.#deny(visit, code);
+          default:
+            return this.#compare(asking, visit, code);
+        }
+      },
+      // Only looked at again it tells what became of it; decided again it is as unknown as any.
+      decided: async (code) => (decision === null ? goToResult(code) : this.#unknown(visit)),
     });
   }
 
-  /** A code that can't be decided is a wrong guess, whatever became of it, and gets one answer. */
+  /**
+   * A code that can't be decided is a wrong guess, whatever became of it, and gets one answer; but not for the account
+   * that decided it, which comes back with it by reloading.
+   */
   async #withCode(
     { address }: Asking,
     visit: SignedIn,
     typed: string,
-    go: (code: StoredPayload) => Promise<Reply>,
+    answer: Record<'undecided' | 'decided', (code: StoredPayload) => Promise<Reply>>,
   ): Promise<Reply> {
     const guess = await this.#parts.limits.userCode(visit.user.id, address);
     if (guess.kind === 'limited') return show(tooManyPage(guess.retryAfterSeconds, 'wrong codes'));
-    const code = await this.#codes.findUndecided(normalizeUserCode(typed));
-    if (code === undefined) return this.#unknown(visit);
+    const userCode = normalizeUserCode(typed);
+    const code = await this.#codes.findUndecided(userCode);
+    const own = code ?? (await this.#codes.findDecidedBy(userCode, visit.user.id));
+    if (own === undefined) return this.#unknown(visit);
     await guess.wasRight();
-    return go(code);
+    return code === undefined ? answer.decided(own) : answer.undecided(code);
   }
 
   async #compare(
@@ -152,13 +166,11 @@ export class DeviceRoute {
         ...originOf(code),
       },
     });
-    return show(
-      donePage({ client: client.clientName ?? client.clientId, granted: approval.scopes }),
-    );
+    return goToResult(code);
   }
 
   async #deny({ id, user }: SignedIn, code: StoredPayload): Promise<Reply> {
-    if (!(await this.#codes.deny(code))) return this.#unknown({ id, user });
+    if (!(await this.#codes.deny(code, user.id))) return this.#unknown({ id, user });
     await new Audit(this.#parts.db).record({
       event: 'login_denied',
       subject: user.id,
@@ -166,7 +178,16 @@ export class DeviceRoute {
       clientId: clientIdOf(code),
       details: originOf(code),
     });
-    return show(deniedPage());
+    return goToResult(code);
+  }
+
+  async #decided({ provider }: Asking, code: StoredPayload): Promise<Reply> {
+    if (code.grantId === undefined) return show(deniedPage());
+    const clientId = clientIdOf(code);
+    const client = (await provider.Client.find(clientId))?.clientName ?? clientId;
+    const scopes = String(code.payload['scope'] ?? '').split(' ');
+    const granted = scopes.filter((scope) => scope !== '' && !(scope in SCOPE_CLAIMS));
+    return show(donePage({ client, granted }));
   }
 
   async #offer({ provider }: Asking, { user }: SignedIn, code: StoredPayload) {
@@ -197,6 +218,11 @@ function signInFirst(userCode: string): string {
       ? '/device'
       : `/device?${new URLSearchParams({ user_code: userCode.slice(0, 64) })}`;
   return `/sign-in?${new URLSearchParams({ next })}`;
+}
+
+/** By GET, so that reloading decides nothing. */
+function goToResult({ userCode = '' }: StoredPayload): Reply {
+  return go(`/device?${new URLSearchParams({ user_code: showUserCode(userCode) })}`);
 }
 
 function clientIdOf({ payload }: StoredPayload): string {

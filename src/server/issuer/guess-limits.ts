@@ -3,6 +3,7 @@
 import { Attempts } from '../store/attempts.js';
 import type { Db } from '../store/db.js';
 import { hashId } from './device-codes.js';
+import type { LocalLogin } from './local-login.js';
 import { addressBucket } from './request-origin.js';
 
 export const GUESS_WINDOW_MS = 600_000;
@@ -18,6 +19,9 @@ export const WRONG_PASSWORDS = { pair: 5, account: 50, address: 20 } as const;
 
 /** Logins begun from one address. */
 export const DEVICE_LOGINS = 1_000;
+
+/** The same in browsers. */
+export const BROWSER_LOGINS = 1_000;
 
 export type Guess =
   | { readonly kind: 'allowed'; readonly wasRight: () => Promise<void> }
@@ -37,9 +41,9 @@ export class GuessLimits {
     ]);
   }
 
-  password(login: string, address: string): Promise<Guess> {
+  password({ key }: LocalLogin, address: string): Promise<Guess> {
     // Digested: people type passwords into the wrong field.
-    const account = hashId(login);
+    const account = hashId(key);
     const place = addressBucket(address);
     return this.#take([
       [`password pair ${account} ${place}`, WRONG_PASSWORDS.pair],
@@ -51,6 +55,11 @@ export class GuessLimits {
   /** Counts every one, right or not. */
   deviceLogin(address: string): Promise<Guess> {
     return this.#take([[`device ${addressBucket(address)}`, DEVICE_LOGINS]]);
+  }
+
+  /** Likewise. */
+  browserLogin(address: string): Promise<Guess> {
+    return this.#take([[`authorize ${addressBucket(address)}`, BROWSER_LOGINS]]);
   }
 
   async #take(buckets: readonly (readonly [name: string, limit: number])[]): Promise<Guess> {

@@ -10,6 +10,7 @@ import { DEVICE_CODE_SECONDS } from '../../protocol/shapes/issuer.js';
 import type { Db } from '../store/db.js';
 import { AccessTokens } from './access-tokens.js';
 import { createAdapters } from './adapter.js';
+import { gateAuthorize } from './authorize-gate.js';
 import { BrowserSessions } from './browser-session.js';
 import { ConsentRoute } from './consent-route.js';
 import { DeviceRoute } from './device-route.js';
@@ -25,6 +26,7 @@ import { addressOf } from './request-origin.js';
 import { SignInRoute } from './sign-in-route.js';
 import { sweepForever } from './sweep.js';
 import { TokenExchange } from './token-exchange.js';
+import { isUnavailable, sendUnavailable } from './unavailable.js';
 import { type UpstreamConfig, UpstreamLogin } from './upstream-login.js';
 import { answerUserinfo } from './userinfo.js';
 import { Workloads } from './workloads.js';
@@ -111,14 +113,24 @@ async function createHandler(parts: IssuerParts, scope: Scope): Promise<Issuer['
       const asking = { request, response, url: asked, address, provider };
       return send(response, await answerPage(routes, asking));
     }
-    if (asked.pathname === ROUTES.userinfo) {
-      return answerUserinfo(request, response, { tokens, db });
+    try {
+      if (asked.pathname === ROUTES.userinfo) {
+        return await answerUserinfo(request, response, { tokens, db });
+      }
+      if (asked.pathname === ROUTES.authorization) {
+        const refused = await gateAuthorize({ request, response, url: asked, address }, limits);
+        if (refused !== undefined) return send(response, refused);
+      }
+      if (asked.pathname === ROUTES.device_authorization && request.method === 'POST') {
+        const login = await limits.deviceLogin(address);
+        if (login.kind === 'limited') return sendTooMany(response, login.retryAfterSeconds);
+      }
+      await callback(request, response);
+    } catch (error) {
+      if (!isUnavailable(error) || response.headersSent) throw error;
+      logger.error('the issuer failed', { error });
+      sendUnavailable(response);
     }
-    if (asked.pathname === ROUTES.device_authorization && request.method === 'POST') {
-      const login = await limits.deviceLogin(address);
-      if (login.kind === 'limited') return sendTooMany(response, login.retryAfterSeconds);
-    }
-    await callback(request, response);
   };
 }
 

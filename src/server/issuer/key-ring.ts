@@ -23,6 +23,9 @@ export interface RingState {
 /** How long a rotation that another process did may stay unknown here. */
 export const KEYS_MAX_AGE_MS = 2_000;
 
+/** How soon after a read an unknown key makes us read again, whatever tokens come in. */
+export const KEYS_MIN_AGE_MS = 100;
+
 /** A session of the pages, the longest that a cookie lives. */
 export const COOKIE_SECONDS = 12 * 60 * 60;
 
@@ -52,7 +55,17 @@ export class KeyRing {
 
   /** At most two seconds old. While the store can't be read, the keys of before serve on. */
   async current(): Promise<RingState> {
-    if (this.#parts.clock.monotonic() - this.#readAt < KEYS_MAX_AGE_MS) return this.#state;
+    return this.#noOlderThan(KEYS_MAX_AGE_MS);
+  }
+
+  /** The key that our tokens name: one we don't know may have been made elsewhere just now. */
+  async verifier(kid: string): Promise<KeyObject | undefined> {
+    const known = (await this.current()).verifying.get(kid);
+    return known ?? (await this.#noOlderThan(KEYS_MIN_AGE_MS)).verifying.get(kid);
+  }
+
+  async #noOlderThan(ageMs: number): Promise<RingState> {
+    if (this.#parts.clock.monotonic() - this.#readAt < ageMs) return this.#state;
     this.#reading ??= this.#reread().finally(() => {
       this.#reading = undefined;
     });

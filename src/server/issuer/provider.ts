@@ -11,6 +11,7 @@ import { answerForJwt } from './own-tokens.js';
 import { type ProviderParts, providerConfiguration } from './provider-config.js';
 import type { RefreshAnswers } from './refresh-answers.js';
 import { EXCHANGE_PARAMETERS, type TokenExchange } from './token-exchange.js';
+import { isUnavailable, UNAVAILABLE } from './unavailable.js';
 
 export interface ProviderSurroundings {
   readonly answers: RefreshAnswers;
@@ -37,11 +38,18 @@ export function createProvider(
   provider.use<object, { oidc: OIDCContext }>(async (ctx, next) => {
     try {
       await next();
+      if (isUnavailable(failures.get(ctx))) return sayUnavailable(ctx);
       await complete(ctx);
     } catch (error) {
       logger.error('the issuer failed', { error });
-      throw error;
+      if (!isUnavailable(error)) throw error;
+      sayUnavailable(ctx);
     }
+  });
+  // The library answers whatever fails with the same 500.
+  const failures = new WeakMap<object, Error>();
+  provider.on('server_error', (ctx, error) => {
+    failures.set(ctx, error);
   });
   // Else Koa prints what is logged already.
   provider.silent = true;
@@ -67,6 +75,14 @@ export function createProvider(
         return;
     }
   }
+}
+
+/** Whatever was to be said: a redirect, too, would tell the client that we are broken. */
+function sayUnavailable(ctx: KoaContextWithOIDC): void {
+  ctx.remove('Location');
+  ctx.status = UNAVAILABLE.status;
+  ctx.set({ ...UNAVAILABLE.headers });
+  ctx.body = UNAVAILABLE.body;
 }
 
 const SUPPORTED_SCOPES = [...Object.keys(SCOPE_CLAIMS), ...Object.keys(SCOPES)];

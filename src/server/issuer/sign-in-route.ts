@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Logger } from '../../base/logger.js';
 import { Secret } from '../../base/secret.js';
-import { DEFAULT_TENANT } from '../../protocol/claims.js';
 import { AilsdError } from '../../protocol/errors.js';
 import { Audit } from '../store/audit.js';
 import type { Db } from '../store/db.js';
@@ -13,6 +12,7 @@ import { errorPage, expiredPage, signedOutPage, tooManyPage } from '../web/outco
 import { signInPage } from '../web/sign-in-page.js';
 import type { BrowserSessions, Visit } from './browser-session.js';
 import type { GuessLimits } from './guess-limits.js';
+import { type LocalLogin, parseLogin } from './local-login.js';
 import type { Asking } from './pages.js';
 import { readForm } from './read-form.js';
 import { go, type Reply, show } from './reply.js';
@@ -50,10 +50,11 @@ export class SignInRoute {
     const { form, visit } = genuine;
     const next = safeNext(form.get('next'));
     const login = (form.get('login') ?? '').trim().slice(0, 128);
-    const guess = await this.#parts.limits.password(login, address);
+    const who = parseLogin(login);
+    const guess = await this.#parts.limits.password(who, address);
     if (guess.kind === 'limited')
       return show(tooManyPage(guess.retryAfterSeconds, 'wrong passwords'));
-    const user = await this.#authenticate(login, new Secret(form.get('password') ?? ''));
+    const user = await this.#authenticate(who, new Secret(form.get('password') ?? ''));
     if (user === undefined) {
       this.#parts.logger.info('a sign-in was refused', { address });
       return this.#form(visit, { next, login, notice: 'Account and password don’t match.' }, 401);
@@ -113,11 +114,9 @@ export class SignInRoute {
       : undefined;
   }
 
-  /** Names are unique in a tenant: `TENANT/NAME`, or the name alone in the default one. */
-  async #authenticate(login: string, password: Secret): Promise<User | undefined> {
-    const [first = '', second] = login.split('/', 2);
-    const [tenant, name] = second === undefined ? [DEFAULT_TENANT, first] : [first, second];
-    const user = await new Users(this.#parts.db).findByName(tenant, name);
+  async #authenticate({ account }: LocalLogin, password: Secret): Promise<User | undefined> {
+    const users = new Users(this.#parts.db);
+    const user = account && (await users.findByName(account.tenant, account.name));
     const isRight = await verifyPassword(password, user?.passwordHash ?? (await this.#nobody));
     return isRight && user?.passwordHash !== undefined && user.disabledAtMs === undefined
       ? user

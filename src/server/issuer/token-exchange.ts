@@ -9,7 +9,7 @@ import { GRANT_TYPES, TOKEN_TYPE_URIS } from '../../protocol/shapes/issuer.js';
 import { Audit } from '../store/audit.js';
 import type { Db } from '../store/db.js';
 import type { AccessTokens, Delegation } from './access-tokens.js';
-import { allowedScopes } from './client-metadata.js';
+import { allowedScopes, tenantOf } from './client-metadata.js';
 import type { OidcLibrary } from './load-library.js';
 import type { Admitted, Workloads } from './workloads.js';
 
@@ -68,8 +68,10 @@ export class TokenExchange {
     nowSeconds: number,
   ): Promise<Outcome> {
     const { claims: subject, grantId } = await this.#checked(token, 'subject_token');
+    const actor = await this.#actor(ctx);
+    for (const one of [subject, ...actor.madeOf]) this.#checkTenant(ctx, one);
     const act = {
-      ...(await this.#actor(ctx)),
+      ...actor.act,
       ...(subject.act !== undefined && { act: subject.act }),
     };
     const held = parseScopes(subject.scope);
@@ -86,6 +88,7 @@ export class TokenExchange {
         tenant: subject.tenant,
         act: this.#notTooDeep(subject, act),
         threads: subject.threads,
+        madeOf: [subject, ...actor.madeOf],
       },
     };
   }
@@ -101,12 +104,18 @@ export class TokenExchange {
       return this.#refuse('the subject_token is not an ID token of another system');
     if (admitted.kind === 'refused') throw new errors.InvalidGrant(admitted.why);
     const { trust } = admitted;
+    if (admitted.expiresAtSeconds <= nowSeconds) throw new errors.InvalidGrant('over');
     return {
       subject: trust.clientId,
       scopes: this.#narrowed(ctx, admitted.scopes),
-      expiresAtSeconds: nowSeconds + ACCESS_TOKEN_SECONDS,
+      expiresAtSeconds: Math.min(admitted.expiresAtSeconds, nowSeconds + ACCESS_TOKEN_SECONDS),
       grantId: undefined,
-      delegation: { principal: 'service', tenant: trust.tenant, clientId: trust.clientId },
+      delegation: {
+        principal: 'service',
+        tenant: trust.tenant,
+        clientId: trust.clientId,
+        trustId: trust.id,
+      },
     };
   }
 
@@ -121,18 +130,26 @@ export class TokenExchange {
   }
 
   /** RFC 8693 section 2.1: who acts is told by the actor's own token, or is the client itself. */
-  async #actor(ctx: TokenEndpointGrantContext): Promise<Act> {
+  async #actor(
+    ctx: TokenEndpointGrantContext,
+  ): Promise<{ readonly act: Act; readonly madeOf: readonly AccessClaims[] }> {
     const { client, params } = ctx.oidc;
     if (params['actor_token'] === undefined) {
       if (params['actor_token_type'] !== undefined)
         this.#refuse('actor_token_type without actor_token');
-      return { sub: client.clientId, client_id: client.clientId };
+      return { act: { sub: client.clientId, client_id: client.clientId }, madeOf: [] };
     }
     if (params['actor_token_type'] !== TOKEN_TYPE_URIS.accessToken) {
       this.#refuse('an actor_token is an access token');
     }
     const { claims } = await this.#checked(this.#text(ctx, 'actor_token'), 'actor_token');
-    return { sub: claims.sub, client_id: claims.client_id };
+    return { act: { sub: claims.sub, client_id: claims.client_id }, madeOf: [claims] };
+  }
+
+  /** A token is of use to the clients of its own tenant, and to the one it was given to. */
+  #checkTenant({ oidc: { client } }: TokenEndpointGrantContext, claims: AccessClaims): void {
+    if (tenantOf(client) === claims.tenant || client.clientId === claims.client_id) return;
+    throw new this.#parts.library.errors.InvalidGrant('a token of another tenant');
   }
 
   async #checked(token: string, name: string) {

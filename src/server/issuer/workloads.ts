@@ -9,7 +9,13 @@ import { decodeJwt } from './jwt.js';
 import { RemoteIssuer } from './remote-issuer.js';
 
 export type Admitted =
-  | { readonly kind: 'admitted'; readonly trust: Trust; readonly scopes: readonly Scope[] }
+  | {
+      readonly kind: 'admitted';
+      readonly trust: Trust;
+      readonly scopes: readonly Scope[];
+      /** When the token that was shown ends. */
+      readonly expiresAtSeconds: number;
+    }
   | { readonly kind: 'malformed' }
   | { readonly kind: 'refused'; readonly why: string };
 
@@ -40,7 +46,7 @@ export class Workloads {
     // RFC 9068 section 2.1 gives access tokens their type just so that they are not taken for ID tokens.
     if (
       typeof issuer !== 'string' ||
-      jwt?.header['typ'] === 'at+jwt' ||
+      !isIdTokenHeader(jwt?.header ?? {}) ||
       issuer === this.#parts.ownIssuer
     ) {
       return { kind: 'malformed' };
@@ -50,7 +56,8 @@ export class Workloads {
       const claims = await this.#issuer(issuer).check(token, { audience: trust.audience });
       if (claims === undefined || !followsRules(claims, trust.claims)) continue;
       const scopes = await this.#scopes(trust);
-      if (scopes !== undefined) return { kind: 'admitted', trust, scopes };
+      const expiresAtSeconds = Math.floor(Number(claims['exp']));
+      if (scopes !== undefined) return { kind: 'admitted', trust, scopes, expiresAtSeconds };
     }
     return { kind: 'refused', why: 'no rule trusts this token' };
   }
@@ -73,6 +80,15 @@ export class Workloads {
     return made;
   }
 }
+
+/** RFC 7515 section 4.1.9: a type may be written with `application/` before it, and in letters of any size. */
+function isIdTokenHeader({ typ, kid }: Fields): boolean {
+  if (kid !== undefined && typeof kid !== 'string') return false;
+  if (typ === undefined) return true;
+  return typeof typ === 'string' && !ACCESS_TOKEN_TYPE.test(typ);
+}
+
+const ACCESS_TOKEN_TYPE = /^(application\/)?at\+jwt\s*(;|$)/i;
 
 /** All of them, to the letter. None at all would trust whoever the issuer has for a customer. */
 function followsRules(claims: Fields, rules: Fields): boolean {

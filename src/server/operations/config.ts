@@ -61,6 +61,7 @@ const INPUTS = {
     scopes: z._default(scopes, [...LOGIN_SCOPES]),
   }),
   'user-passwd': z.strictObject({ ...user, password: z.optional(password) }),
+  'user-logout': z.strictObject(user),
   'user-disable': z.strictObject(user),
   'user-enable': z.strictObject(user),
   'user-list': z.strictObject({ ...inFolder, tenant }),

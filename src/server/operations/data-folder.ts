@@ -1,11 +1,12 @@
 /** A server's data folder: `server.json`, and the store unless that is elsewhere. Its owner's alone. */
 
 import { randomBytes } from 'node:crypto';
-import { type FileHandle, mkdir, open, rm, stat } from 'node:fs/promises';
+import { type FileHandle, open, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { errorCode } from '../../base/error-code.js';
 import { AilsdError } from '../../protocol/errors.js';
 import { CONFIG_FILE } from '../config.js';
+import { makeFolders } from '../store/make-folders.js';
 
 /** Reads `server.json`. Whoever can change it can send everybody's tokens anywhere. */
 export async function readConfigFile(folder: string): Promise<unknown> {
@@ -50,7 +51,7 @@ const WRITABLE_BY_OTHERS = 0o022;
 
 async function makeFolder(folder: string): Promise<void> {
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await makeFolders(resolve(folder));
     const { mode, uid } = await stat(folder);
     const isOurs = process.getuid === undefined || uid === process.getuid();
     if (!isOurs || (process.platform !== 'win32' && (mode & 0o077) !== 0))

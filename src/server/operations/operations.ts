@@ -12,7 +12,7 @@ import { listKeys, rotateKeys } from './keys.js';
 import { migrateStore } from './migrate.js';
 import type { World } from './place.js';
 import { addTrust, listTrust, removeTrust } from './trust.js';
-import { addUser, disableUser, enableUser, listUsers, setPassword } from './users.js';
+import { addUser, disableUser, enableUser, endLogins, listUsers, setPassword } from './users.js';
 
 /** All but `start`, which does not answer and end. */
 export type AnsweringOperation = Exclude<OperationName, 'start'>;
@@ -24,6 +24,7 @@ const OPERATIONS: {
   migrate: migrateStore,
   'user-add': addUser,
   'user-passwd': setPassword,
+  'user-logout': endLogins,
   'user-disable': disableUser,
   'user-enable': enableUser,
   'user-list': listUsers,

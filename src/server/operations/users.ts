@@ -1,4 +1,4 @@
-/** Local accounts: add, list, change the password, shut out and let in again. */
+/** Local accounts: add, list, change the password, end the logins, shut out and let in again. */
 import { randomBytes } from 'node:crypto';
 import { Secret } from '../../base/secret.js';
 import { AilsdError } from '../../protocol/errors.js';
@@ -46,6 +46,18 @@ export async function setPassword(input: Inputs['user-passwd'], world: World): P
       return { result: { id, name, tenant, ...password.shown }, record };
     });
   });
+}
+
+export async function endLogins(input: Inputs['user-logout'], world: World): Promise<object> {
+  return inPlace(input.dir, world, ({ db }) =>
+    audited(db, async (tx) => {
+      const users = new Users(tx);
+      const user = await find(users, input);
+      await users.endLogins(user.id);
+      const record = { event: 'user_logins_ended', tenant: user.tenant, subject: user.id };
+      return { result: toWire(user), record };
+    }),
+  );
 }
 
 export function disableUser(input: Inputs['user-disable'], world: World): Promise<object> {

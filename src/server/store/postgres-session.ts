@@ -9,7 +9,7 @@ import { numberOf, toRow } from './row.js';
 import { parseStatement, type Statement } from './statement.js';
 import type { TransactionSession } from './transaction.js';
 
-export const STATEMENT_TIMEOUT_MS = 10_000;
+export const STATEMENT_TIMEOUT_MS = 4_000;
 
 export class PostgresSession implements TransactionSession {
   readonly #client: pg.PoolClient;

@@ -23,7 +23,7 @@ export const MAX_WAITING_CALLERS = 10_000;
 export const CONNECT_TIMEOUT_MS = 5_000;
 
 /** The server ends a statement by itself; on a silent server the client gives up a little later. */
-const SILENCE_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 2_000;
+const SILENCE_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 1_000;
 
 /** How often a transaction that lost against others is begun again, and how long it waits in between at most. */
 export const MAX_TRANSACTION_TRIES = 20;

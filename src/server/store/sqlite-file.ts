@@ -1,15 +1,16 @@
 /** The file a SQLite database is kept in: it holds keys and hashes, so it is its owner's alone. */
-import { type FileHandle, mkdir, open, realpath } from 'node:fs/promises';
+import { type FileHandle, open, realpath } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { Logger } from '../../base/logger.js';
 import { AilsdError } from '../../protocol/errors.js';
+import { makeFolders } from './make-folders.js';
 
 /** Makes what is missing, a folder 0700 and a file 0600, and gives the file's absolute path. */
 export async function prepareSqliteFile(path: string, logger: Logger): Promise<string> {
   const file = resolve(path);
   let handle: FileHandle | undefined;
   try {
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    await makeFolders(dirname(file));
     // SQLite gives its side files, `-wal` and `-shm`, the mode of this one.
     handle = await open(file, 'a', 0o600);
     await closeToOthers(handle, file, logger);

@@ -24,6 +24,8 @@ export interface Upstream {
 export interface User extends NewUser {
   readonly createdAtMs: number;
   readonly disabledAtMs: number | undefined;
+  /** Logins and sessions that began until then are over. */
+  readonly loginsEndedAtMs: number | undefined;
 }
 
 export class Users {
@@ -75,8 +77,17 @@ export class Users {
 
   /** Each of these: whether there is such a user. */
   async setPasswordHash(id: string, passwordHash: Secret): Promise<boolean> {
-    return this.#changed('UPDATE users SET password_hash = ? WHERE id = ?', [
+    return this.#changed('UPDATE users SET password_hash = ?, logins_ended_at = ? WHERE id = ?', [
       passwordHash.reveal(),
+      await this.#db.now(),
+      id,
+    ]);
+  }
+
+  /** For good: whoever knew the password, or found a browser open, has to sign in again. */
+  async endLogins(id: string): Promise<boolean> {
+    return this.#changed('UPDATE users SET logins_ended_at = ? WHERE id = ?', [
+      await this.#db.now(),
       id,
     ]);
   }
@@ -85,12 +96,14 @@ export class Users {
     return this.#changed('UPDATE users SET scopes = ? WHERE id = ?', [formatScopes(scopes), id]);
   }
 
-  /** Disabling again keeps the time of the first. */
+  /** Disabling again keeps the time of the first. Enabling brings no login back. */
   async setDisabled(id: string, isDisabled: boolean): Promise<boolean> {
     if (!isDisabled) return this.#changed('UPDATE users SET disabled_at = NULL WHERE id = ?', [id]);
+    const nowMs = await this.#db.now();
     return this.#changed(
-      'UPDATE users SET disabled_at = COALESCE(disabled_at, CAST(? AS BIGINT)) WHERE id = ?',
-      [await this.#db.now(), id],
+      `UPDATE users SET disabled_at = COALESCE(disabled_at, CAST(? AS BIGINT)), logins_ended_at = ?
+        WHERE id = ?`,
+      [nowMs, nowMs, id],
     );
   }
 
@@ -118,5 +131,6 @@ function toUser(row: Row): User {
     scopes: parseScopes(textOf(row, 'scopes')),
     createdAtMs: numberOf(row, 'created_at'),
     disabledAtMs: maybeNumberOf(row, 'disabled_at'),
+    loginsEndedAtMs: maybeNumberOf(row, 'logins_ended_at'),
   };
 }

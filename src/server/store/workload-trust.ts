@@ -51,6 +51,11 @@ export class WorkloadTrust {
     return rows.map(toTrust);
   }
 
+  async has(id: string): Promise<boolean> {
+    const rows = await this.#db.query('SELECT id FROM workload_trust WHERE id = ?', [id]);
+    return rows.length > 0;
+  }
+
   /** By id, those after `afterId` first: a page. */
   async list(limit: number, afterId = ''): Promise<readonly Trust[]> {
     const rows = await this.#db.query(

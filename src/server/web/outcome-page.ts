@@ -29,6 +29,7 @@ export function signedOutPage(): Page {
 export function expiredPage(): Page {
   return outcome(400, 'This page has run out', BAD, [
     html`<p>It was open for too long or was used already, and nothing was approved. Start again where you came from.</p>`,
+    html`<p><a href="/device">Enter a code</a></p>`,
   ]);
 }
 

@@ -164,7 +164,8 @@ describe.concurrent('against our own issuer', () => {
       await eventually(() => stderr.includes('\n'));
       const ada = new Person(server.url);
       await ada.signIn('ada', PASSWORD);
-      const back = await followToLoopback(ada, new URL(JSON.parse(stderr).verification_uri));
+      const start = await fetch(JSON.parse(stderr).verification_uri, { redirect: 'manual' });
+      const back = await followToLoopback(ada, new URL(start.headers.get('location') ?? ''));
       expect(await (await fetch(back)).text()).toContain('Logged in');
       expect(await ended, stderr).toBe(0);
       expect(home.read()?.credentials).toHaveLength(1);

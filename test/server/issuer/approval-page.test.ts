@@ -96,7 +96,10 @@ describe('the approval page', () => {
       expect((await ada.post('/device', without)).status).toBe(400);
       expect((await ada.post('/device', { ...without, decision: 'deny' })).status).toBe(400);
       // Its own proof in a browser that is not signed in, and none at all.
-      expect((await anonymous.post('/device', approval(begun.user_code, own))).status).toBe(400);
+      const runOut = await anonymous.post('/device', approval(begun.user_code, own));
+      expect(runOut.status).toBe(400);
+      // There is a way on from there.
+      expect(runOut.text).toContain('href="/device"');
       await expectUndecided(begun.device_code);
     },
   );
@@ -181,6 +184,34 @@ describe('the approval page', () => {
       expect((await poll(world.url, begun.device_code)).status).toBe(200);
     },
   );
+
+  it('what was decided can be reloaded by who decided it, and is no wrong guess', async () => {
+    await world.db.run('DELETE FROM attempts');
+    for (const [decision, heading] of [
+      ['approve', 'Approved'],
+      ['deny', 'Denied'],
+    ] as const) {
+      const begun = await beginLogin(world.url);
+      const form = approval(begun.user_code, xsrfOf(await ada.compare(begun.user_code)));
+      const headers = { cookie: ada.cookie };
+      const body = new URLSearchParams({ ...form, decision });
+      const init = { method: 'POST', body, headers, redirect: 'manual' } as const;
+      const decided = await fetch(`${world.url}/device`, init);
+      expect(decided.status).toBe(303);
+      const result = decided.headers.get('location') ?? '';
+      for (let reloads = 0; reloads < 7; reloads++) {
+        const seen = await ada.get(result);
+        expect(seen.status).toBe(200);
+        expect(seen.text).toContain(`<h1>${heading}</h1>`);
+        expectShut(seen);
+        expect((await ada.compare(begun.user_code)).text).toContain(`<h1>${heading}</h1>`);
+        expect((await ada.post('/device', { ...form, decision })).status).toBe(404);
+      }
+      await world.addUser('other');
+      const other = await signedIn(world.url, 'other');
+      expect((await other.get(result)).status).toBe(404);
+    }
+  });
 
   it('of many decisions at once one counts', async () => {
     // So that none is put off: an account has five wrong codes, and the stories above had some.

@@ -102,6 +102,39 @@ describe('a login in the browser', () => {
     }
   });
 
+  it('may be asked for by POST as well (OpenID Connect Core section 3.1.2.1)', async () => {
+    const { searchParams } = new URL(request().path, world.url);
+    const answer = await ada.post('/authorize', [...searchParams]);
+    expect(answer.status).toBe(303);
+    const again = answer.headers.get('location') ?? '';
+    expect(await location(ada.get(again))).toMatch(/^\/consent\//);
+  });
+
+  it('with a parameter that is too long is refused, and nothing is kept of it', async () => {
+    const kept = () => world.db.query('SELECT id FROM oidc_payloads');
+    const before = (await kept()).length;
+    for (const name of ['state', 'nonce', 'login_hint', 'x_unknown']) {
+      const begun = request({ [name]: 'x'.repeat(2_049) });
+      expect((await ada.get(begun.path)).status, name).toBe(400);
+      const { searchParams } = new URL(begun.path, world.url);
+      expect((await ada.post('/authorize', [...searchParams])).status, name).toBe(400);
+    }
+    expect(await kept()).toHaveLength(before);
+    const longest = request({ state: 'x'.repeat(2_048) });
+    expect(await location(ada.get(longest.path))).toMatch(/^\/consent\//);
+  });
+
+  it('is begun a thousand times from one address, then waits', async () => {
+    await using busy = await createWorld();
+    await fetch(busy.url + request().path, { redirect: 'manual' });
+    await busy.db.run("UPDATE attempts SET count = 999 WHERE bucket = 'authorize 127.0.0.1'");
+    const { path } = request();
+    expect((await fetch(busy.url + path, { redirect: 'manual' })).status).toBe(303);
+    const limited = await fetch(busy.url + path, { redirect: 'manual' });
+    expect(limited.status).toBe(429);
+    expect(Number(limited.headers.get('retry-after'))).toBeGreaterThan(500);
+  });
+
   it('narrowed: fewer scopes, and threads', async () => {
     const begun = request();
     const back = await decide(ada, begun, [

@@ -142,14 +142,16 @@ describe('an OAuth client that is not ours', () => {
     });
   });
 
-  it('a service gets the scopes it asks for and its row allows, and none it does not ask for', async () => {
+  it('a service gets the scopes it asks for and its row allows, and all of them if it does not say', async () => {
     const config = await discover(AGENT.clientId, client.ClientSecretPost(AGENT.secret));
     const more = await client.clientCredentialsGrant(config, {
       scope: 'read:sandbox admin:sandbox fly:moon',
     });
     expect(claimsOf(more.access_token).scope).toBe('read:sandbox');
     const none = await client.clientCredentialsGrant(config);
-    expect(claimsOf(none.access_token).scope).toBe('');
+    expect(claimsOf(none.access_token).scope).toBe(
+      'read:sandbox write:sandbox exec:sandbox attach:sandbox',
+    );
   });
 
   it('exchanges a token for an agent', async () => {

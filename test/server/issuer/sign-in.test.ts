@@ -66,6 +66,23 @@ describe('signing in', () => {
     expect((await from('198.51.100.4').signIn()).status).toBe(303);
   });
 
+  it('every spelling of an account shares its limit, and a name with more in it is no account', async () => {
+    const spellings = ['ada', 'default/ada', ' ada ', ' default/ada', 'default/ada '];
+    for (const name of spellings)
+      expect((await from('198.51.100.30').signIn(name, 'wrong')).status, name).toBe(401);
+    for (const name of spellings)
+      expect((await from('198.51.100.30').signIn(name)).status, name).toBe(429);
+    for (const name of ['default/ada/1', 'default/ada/', 'ada/', '/ada', 'default//ada'])
+      expect((await from('198.51.100.31').signIn(name)).status, name).toBe(401);
+  });
+
+  it('an account that is not there is limited as one that is', async () => {
+    const statuses = [];
+    for (const name of ['nobody', 'default/nobody', 'nobody', 'default/nobody', 'nobody', 'nobody'])
+      statuses.push((await from('198.51.100.32').signIn(name, 'wrong')).status);
+    expect(statuses).toEqual([401, 401, 401, 401, 401, 429]);
+  });
+
   it('an address that tries many accounts is held up', async () => {
     await from('198.51.100.5').signIn('one', 'wrong');
     await world.db.run(

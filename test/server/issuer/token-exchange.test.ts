@@ -462,9 +462,45 @@ describe("a CI system's identity token", () => {
     for (const [name, bad] of cases)
       expect(refused(await ask(bad)), name).toBe('400 invalid_grant');
     expect(refused(await ask('noise'))).toBe('400 invalid_request');
-    expect(refused(await ask(token({}, { typ: 'at+jwt' })))).toBe('400 invalid_request');
+    for (const header of [
+      { typ: 'at+jwt' },
+      { typ: 'AT+JWT' },
+      { typ: 'application/at+jwt' },
+      { typ: 'Application/At+Jwt' },
+      { typ: 7 },
+      { kid: 1 },
+      { kid: null },
+    ]) {
+      const answer = refused(await ask(token({}, header)));
+      expect(answer, JSON.stringify(header)).toBe('400 invalid_request');
+    }
     // Keys and discovery were asked for once, and once more for the key nobody knew.
     expect(ci.requests.length).toBeLessThanOrEqual(4);
+  });
+
+  it('what it becomes ends no later than it does', async () => {
+    const exp = now() + 40;
+    const { body } = await ask(token({ exp }));
+    expect(claimsOf(body.access_token).exp).toBe(exp);
+    expect(body.expires_in).toBeLessThanOrEqual(40);
+    expect(refused(await ask(token({ exp: now() - 1 })))).toBe('400 invalid_grant');
+  });
+
+  it('what it became, and what was made of that, ends with the rule that let it in', async () => {
+    const rows = new WorkloadTrust(world.db);
+    const claims = { repository: 'acme/gone' };
+    const rule = { id: 'removed', issuer: ci.url, audience: world.url, claims } as const;
+    await rows.add({ ...rule, clientId: 'ci-gone', tenant: 'default', scopes: ['read:sandbox'] });
+    const { access_token: own } = (await ask(token(claims))).body;
+    const made = await exchange(world.url, AGENT, { subject_token: own });
+    expect((await introspect(world.url, made.body.access_token, AGENT)).body.active).toBe(true);
+    await rows.remove('removed');
+    for (const ended of [own, made.body.access_token]) {
+      expect((await introspect(world.url, ended, AGENT)).body).toEqual({ active: false });
+      expect(refused(await exchange(world.url, AGENT, { subject_token: ended }))).toBe(
+        '400 invalid_grant',
+      );
+    }
   });
 
   it('a row of the client it becomes limits it, and ends it', async () => {

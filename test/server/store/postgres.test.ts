@@ -104,7 +104,7 @@ describe.skipIf(server === undefined)('PostgreSQL', () => {
       await tx.query('SELECT pg_sleep(30) AS slept');
     });
     await expect(slow).rejects.toMatchObject({ code: 'BACKEND_UNAVAILABLE' });
-    expect(await db.query('SHOW statement_timeout')).toEqual([{ statement_timeout: '10s' }]);
+    expect(await db.query('SHOW statement_timeout')).toEqual([{ statement_timeout: '4s' }]);
   });
 
   it('no more connections than allowed are opened, and who waits is served', async () => {

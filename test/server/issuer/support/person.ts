@@ -26,7 +26,8 @@ export class Person {
     return this.#send(path, { headers });
   }
 
-  post(
+  /** On `/device` a decision leads to its result. */
+  async post(
     path: string,
     fields: Fields,
     headers: Readonly<Record<string, string>> = {},
@@ -34,7 +35,9 @@ export class Person {
     const body = new URLSearchParams();
     const entries = isList(fields) ? fields : Object.entries(fields);
     for (const [name, value] of entries) body.append(name, value);
-    return this.#send(path, { method: 'POST', body, headers });
+    const seen = await this.#send(path, { method: 'POST', body, headers });
+    const next = seen.headers.get('location');
+    return path === '/device' && seen.status === 303 && next !== null ? this.get(next) : seen;
   }
 
   async signIn(name = 'ada', password = PASSWORD): Promise<Seen> {
