@@ -9,7 +9,7 @@ _ailsd() {
     word=${COMP_WORDS[i]}
     case $word in
       --) return ;;
-      --audience|--claim|--dir|--grant|--id|--issuer|--listen|--output|--profile|--redirect-uri|--scope|--store|--subject|--tenant|--upstream|--upstream-subject|--url|-o) ((i++)); continue ;;
+      --audience|--claim|--dir|--grant|--id|--issuer|--jwks|--listen|--output|--profile|--redirect-uri|--scope|--store|--subject|--tenant|--upstream|--upstream-subject|--url|-o) ((i++)); continue ;;
       -*) continue ;;
     esac
     case ${at%/}/$word in
@@ -20,7 +20,7 @@ _ailsd() {
   case $prev in
     -o|--output) COMPREPLY=($(compgen -W 'text json jsonl' -- "$cur")); return ;;
     --grant) COMPREPLY=($(compgen -W 'device code refresh client-credentials token-exchange' -- "$cur")); return ;;
-    --audience|--claim|--dir|--grant|--id|--issuer|--listen|--output|--profile|--redirect-uri|--scope|--store|--subject|--tenant|--upstream|--upstream-subject|--url|-o) return ;;
+    --audience|--claim|--dir|--grant|--id|--issuer|--jwks|--listen|--output|--profile|--redirect-uri|--scope|--store|--subject|--tenant|--upstream|--upstream-subject|--url|-o) return ;;
   esac
   if [[ $cur == -* ]]; then
     case $at in
@@ -40,7 +40,7 @@ _ailsd() {
       /server/user/enable) COMPREPLY=($(compgen -W '--dir --tenant --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
       /server/user/list) COMPREPLY=($(compgen -W '--dir --tenant --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
       /server/client) COMPREPLY=($(compgen -W '--json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
-      /server/client/add) COMPREPLY=($(compgen -W '--dir --scope --id --public --grant --redirect-uri --tenant --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
+      /server/client/add) COMPREPLY=($(compgen -W '--dir --scope --id --public --grant --redirect-uri --jwks --tenant --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
       /server/client/list) COMPREPLY=($(compgen -W '--dir --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
       /server/client/disable) COMPREPLY=($(compgen -W '--dir --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
       /server/client/enable) COMPREPLY=($(compgen -W '--dir --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;

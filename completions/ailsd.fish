@@ -11,7 +11,7 @@ function __ailsd_at --description 'whether the line so far names this command, a
         switch $word
             case --
                 return 1
-            case --audience --claim --dir --grant --id --issuer --listen --output --profile --redirect-uri --scope --store --subject --tenant --upstream --upstream-subject --url -o
+            case --audience --claim --dir --grant --id --issuer --jwks --listen --output --profile --redirect-uri --scope --store --subject --tenant --upstream --upstream-subject --url -o
                 set skip 1
             case '-*'
             case '*'
@@ -222,6 +222,7 @@ complete -c ailsd -n '__ailsd_at /server/client/add' -l id -x -d 'its id; one is
 complete -c ailsd -n '__ailsd_at /server/client/add' -l public -d 'it runs on other people’s machines and can keep no secret'
 complete -c ailsd -n '__ailsd_at /server/client/add' -l grant -x -a 'device code refresh client-credentials token-exchange' -d 'a way it may get tokens; may be repeated'
 complete -c ailsd -n '__ailsd_at /server/client/add' -l redirect-uri -x -d 'where a browser may be sent back to; may be repeated'
+complete -c ailsd -n '__ailsd_at /server/client/add' -l jwks -x -d 'its public keys (RFC 7517): it proves itself by private_key_jwt, without a secret'
 complete -c ailsd -n '__ailsd_at /server/client/add' -l tenant -x -d 'the tenant its tokens are for'
 complete -c ailsd -n '__ailsd_at /server/client/add' -l json -d 'print JSON: the same as -o json'
 complete -c ailsd -n '__ailsd_at /server/client/add' -s o -l output -x -a 'text json jsonl' -d 'how to print results'

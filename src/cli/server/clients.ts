@@ -4,6 +4,7 @@ import { AilsdError } from '../../protocol/errors.js';
 import { columns } from '../columns.js';
 import { Command } from '../command.js';
 import type { Context } from '../context.js';
+import { readJsonFile } from '../settings/json-file.js';
 import type { Document } from './document.js';
 import {
   collect,
@@ -22,6 +23,7 @@ interface AddOptions extends FolderOptions {
   readonly grant?: readonly string[];
   readonly scope?: readonly string[];
   readonly redirectUri?: readonly string[];
+  readonly jwks?: string;
 }
 
 export function clientCommand(context: Context): Command {
@@ -46,6 +48,10 @@ function addCommand(context: Context): Command {
     .option('--public', 'it runs on other people’s machines and can keep no secret')
     .addOption(grantOption())
     .option('--redirect-uri <uri>', 'where a browser may be sent back to; may be repeated', collect)
+    .option(
+      '--jwks <file>',
+      'its public keys (RFC 7517): it proves itself by private_key_jwt, without a secret',
+    )
     .option('--tenant <name>', 'the tenant its tokens are for')
     .description('add a client; its secret is printed this once')
     .example(
@@ -115,8 +121,17 @@ async function runAdd(context: Context, name: string, options: AddOptions): Prom
   const isPublic = options.public === true;
   const grants = options.grant ?? (isPublic ? ['device', 'refresh'] : ['client-credentials']);
   const kind = isPublic ? 'public' : 'confidential';
-  const input = { client_id: id, tenant, name, kind, grants, scopes, redirect_uris: redirectUri };
-  saySecret(context, await operate(context, 'client-add', options, input));
+  const jwks = options.jwks === undefined ? undefined : readKeys(options.jwks);
+  const client = { client_id: id, tenant, name, kind, grants, scopes, redirect_uris: redirectUri };
+  saySecret(context, await operate(context, 'client-add', options, { ...client, jwks }));
+}
+
+function readKeys(file: string): object {
+  const read = readJsonFile(file, () => true);
+  if (read.kind === 'read') return read.value;
+  throw new AilsdError('USAGE', `there is no file ${file}`, {
+    hint: 'name a JSON file: {"keys": […]}',
+  });
 }
 
 async function runRotate(context: Context, id: string, options: FolderOptions): Promise<void> {

@@ -7,17 +7,19 @@ import { freshId } from './data-folder.js';
 import { audited, inPlace, LIST_MAX, timestamp, type World } from './place.js';
 
 export async function addClient(input: Inputs['client-add'], world: World): Promise<object> {
-  const { dir, tenant, name, kind, scopes, redirect_uris: redirectUris } = input;
+  const { dir, tenant, name, kind, scopes, redirect_uris: redirectUris, jwks } = input;
   checkGrants(input);
+  checkKeys(input);
   const clientId = input.client_id ?? freshId(kind === 'public' ? 'app' : 'svc');
-  const secret = kind === 'confidential' ? createClientSecret() : undefined;
+  const secret = kind === 'confidential' && jwks === undefined ? createClientSecret() : undefined;
   const secretHash = secret === undefined ? undefined : hashClientSecret(secret);
   const grants = input.grants.map((grant) => GRANTS[grant]);
   return inPlace(dir, world, ({ db }) =>
     audited(db, async (tx) => {
       const allowed = { allowedScopes: scopes, grants, redirectUris };
       const clients = new Clients(tx);
-      const added = await clients.add({ clientId, tenant, name, kind, secretHash, ...allowed });
+      const proof = { secretHash, jwks };
+      const added = await clients.add({ clientId, tenant, name, kind, ...proof, ...allowed });
       if (added === 'taken') {
         throw new AilsdError('ALREADY_EXISTS', `there is a client ${clientId}`, {
           details: { field: 'client_id' },
@@ -30,6 +32,12 @@ export async function addClient(input: Inputs['client-add'], world: World): Prom
       return { result: { ...client, ...shown }, record };
     }),
   );
+}
+
+/** Whoever can keep a key private is not public. */
+function checkKeys({ kind, jwks }: Inputs['client-add']): void {
+  if (kind !== 'public' || jwks === undefined) return;
+  throw new AilsdError('USAGE', 'a public client has no keys', { details: { field: 'jwks' } });
 }
 
 export function disableClient(input: Inputs['client-disable'], world: World): Promise<object> {

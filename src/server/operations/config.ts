@@ -45,6 +45,17 @@ const redirectUri = line.check(
 
 const inFolder = { dir: path };
 const user = { ...inFolder, tenant, name: accountName };
+/** RFC 7517, public parts only: a private key that gets here by mistake is not kept. */
+const publicKeys = z.object({
+  keys: z
+    .array(
+      z
+        .looseObject({ kty: z.enum(['RSA', 'EC', 'OKP']) })
+        .check(z.refine((key) => !('d' in key), { error: 'a public key' })),
+    )
+    .check(z.minLength(1), z.maxLength(8)),
+});
+
 const client = { ...inFolder, client_id: principalId };
 
 const INPUTS = {
@@ -76,6 +87,7 @@ const INPUTS = {
     grants: z.array(z.enum(['device', 'code', 'refresh', 'client-credentials', 'token-exchange'])),
     scopes,
     redirect_uris: z._default(z.array(redirectUri).check(z.maxLength(16)), []),
+    jwks: z.optional(publicKeys),
   }),
   'client-list': z.strictObject(inFolder),
   'client-disable': z.strictObject(client),
