@@ -56,6 +56,10 @@ const HOMES = {
   libsql: ['src/server/store'],
   pg: ['src/server/store'],
   '@lydell/node-pty': ['src/server/sandboxd'],
+  '@xterm/headless': ['src/server/sandboxd'],
+  '@xterm/addon-serialize': ['src/server/sandboxd'],
+  'prom-client': ['src/server/http'],
+  ws: ['src/client', 'src/server/http'],
 };
 
 const PURE = '^src/(base|protocol|stream|sync/core)/';

@@ -11,6 +11,18 @@ export interface CommandEntry {
 
 export const COMMANDS: readonly CommandEntry[] = [
   {
+    name: 'attach',
+    summary: 'open a terminal in the sandbox; it survives cuts, sleep and changes of network',
+    group: 'Work in a sandbox:',
+    load: async () => (await import('./commands/attach.js')).attachCommand,
+  },
+  {
+    name: 'dev',
+    summary: 'try everything on this machine: a server, a sandbox, and a shell in it',
+    group: 'Work in a sandbox:',
+    load: async () => (await import('./commands/dev.js')).devCommand,
+  },
+  {
     name: 'login',
     summary: 'log in to the server',
     group: 'Login:',
@@ -35,10 +47,40 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/token.js')).tokenCommand,
   },
   {
+    name: 'session',
+    summary: 'a thread’s session: get, make, look at, keep and let go of it',
+    group: 'Sandboxes:',
+    load: async () => (await import('./commands/session.js')).sessionCommand,
+  },
+  {
+    name: 'sandbox',
+    summary: 'sandboxes: list, look at, start, stop, rename and end them',
+    group: 'Sandboxes:',
+    load: async () => (await import('./commands/sandbox.js')).sandboxCommand,
+  },
+  {
+    name: 'shell',
+    summary: 'list the shells of a sandbox, end one, or read what it has printed',
+    group: 'Sandboxes:',
+    load: async () => (await import('./commands/shell.js')).shellCommand,
+  },
+  {
+    name: 'share',
+    summary: 'let others into a thread’s sandbox',
+    group: 'Sandboxes:',
+    load: async () => (await import('./commands/share.js')).shareCommand,
+  },
+  {
     name: 'server',
     summary: 'run a server and look after its users, clients and keys',
     group: 'The other side:',
     load: async () => (await import('./commands/server.js')).serverCommand,
+  },
+  {
+    name: 'admin',
+    summary: 'look after everybody’s sandboxes, tenants, clients and the audit',
+    group: 'The other side:',
+    load: async () => (await import('./commands/admin.js')).adminCommand,
   },
   {
     name: 'config',
@@ -48,9 +90,15 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'doctor',
-    summary: 'check that this machine has what ailsd needs',
+    summary: 'check that ailsd has what it needs, here and at the server',
     group: 'This program:',
     load: async () => (await import('./commands/doctor.js')).doctorCommand,
+  },
+  {
+    name: 'api',
+    summary: 'send any request to the server, with the login in use',
+    group: 'This program:',
+    load: async () => (await import('./commands/api.js')).apiCommand,
   },
   {
     name: 'completion',

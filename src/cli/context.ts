@@ -43,12 +43,17 @@ export class Context {
   }
 
   get output(): Output {
-    this.#output ??= new Output(this.io, this.outputMode(), this.#globals?.quiet === true);
+    this.#output ??= new Output(this.io, this.outputMode(), this.quiet);
     return this.#output;
   }
 
   get style(): Style {
     return this.output.mode === 'text' ? this.#style : plain;
+  }
+
+  /** Whether only errors are wanted. */
+  get quiet(): boolean {
+    return this.#globals?.quiet === true;
   }
 
   get debug(): boolean {
@@ -84,6 +89,9 @@ export class Context {
   exit(code: number): void {
     this.#exitCode = code;
   }
+
+  /** Set by commands that end with the code of a program elsewhere: their own failures must not look like one of its. */
+  endsWithRemoteCode = false;
 
   /** How to print. A broken settings file must not keep an error from being printed, so it counts as not saying. */
   outputMode(): OutputMode {

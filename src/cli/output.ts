@@ -22,12 +22,12 @@ export class Output {
     else this.#io.out.write(`${jsonText(document, this.mode === 'json')}\n`);
   }
 
-  /** Many of one kind: a document with `items`, or an object a line. */
-  list(items: readonly object[], text: () => string): void {
+  /** Many of one kind: a document with `items`, or an object a line. The cursor is where the next page begins. */
+  list(items: readonly object[], text: () => string, nextCursor: string | null = null): void {
     if (this.mode === 'text') {
       this.#io.out.write(withNewline(text()));
     } else if (this.mode === 'json') {
-      this.#io.out.write(`${jsonText({ items, next_cursor: null }, true)}\n`);
+      this.#io.out.write(`${jsonText({ items, next_cursor: nextCursor }, true)}\n`);
     } else {
       this.#io.out.write(items.map((item) => `${jsonText(item, false)}\n`).join(''));
     }

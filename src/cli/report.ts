@@ -1,6 +1,7 @@
 /** Says on stderr what went wrong, once, as a person or a program wants to read it; answers with the exit code. */
 import { AilsdError } from '../protocol/errors.js';
 import { escapeLines, escapeText } from './escape.js';
+import { EXIT } from './exit-codes.js';
 import type { Io } from './io.js';
 import { jsonText } from './output.js';
 import type { Style } from './style.js';
@@ -9,11 +10,14 @@ export interface ReportOptions {
   readonly json: boolean;
   readonly debug: boolean;
   readonly style: Style;
+  /** Whether the command's codes are those of a program elsewhere. */
+  readonly endsWithRemoteCode?: boolean;
 }
 
 export function reportError(thrown: unknown, io: Io, options: ReportOptions): number {
   const error = toAilsdError(thrown);
-  const { exit, retryable } = error.row;
+  const { retryable } = error.row;
+  const exit = options.endsWithRemoteCode === true ? besideRemoteCodes(error) : error.row.exit;
   if (options.json) {
     const { code, message, hint } = error;
     // Details come first: none of them can pass itself off as the code.
@@ -27,6 +31,11 @@ export function reportError(thrown: unknown, io: Io, options: ReportOptions): nu
     if (options.debug) io.err.write(`${escapeLines(story(thrown))}\n`);
   }
   return exit;
+}
+
+/** 125 for everything of our own; 255 says that what became of the program is not known. */
+function besideRemoteCodes({ row }: AilsdError): number {
+  return row.exit === EXIT.lost ? EXIT.lost : EXIT.notStarted;
 }
 
 /** What nobody foresaw is our fault: it gets a code like everything else, and its details only with --debug. */

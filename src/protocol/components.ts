@@ -9,9 +9,11 @@ import * as files from './shapes/files.js';
 import * as gateway from './shapes/gateway.js';
 import * as internal from './shapes/internal.js';
 import * as issuer from './shapes/issuer.js';
+import * as logins from './shapes/logins.js';
 import * as sandboxes from './shapes/sandboxes.js';
 import * as sessions from './shapes/sessions.js';
 import * as sharing from './shapes/sharing.js';
+import * as shells from './shapes/shells.js';
 import * as threads from './shapes/threads.js';
 import * as whoami from './shapes/whoami.js';
 
@@ -26,9 +28,11 @@ const everything = {
   ...gateway,
   ...internal,
   ...issuer,
+  ...logins,
   ...sandboxes,
   ...sessions,
   ...sharing,
+  ...shells,
   ...threads,
   ...whoami,
 };

@@ -49,10 +49,14 @@ export function plainSchema(schema: unknown): JsonObject {
   return rest;
 }
 
-function describe({ summary, notes, auth, scopes, capability }: Route): string {
+function describe({ summary, notes, auth, scopes, capability, capabilities }: Route): string {
   const lines = [`${summary}.`, notes, `Auth: ${AUTHS[auth]}.`];
   if (scopes) lines.push(`Needs the scope ${scopes.map((one) => `\`${one}\``).join(' or ')}.`);
   if (capability) lines.push(`Needs the capability \`${capability}\`.`);
+  if (capabilities)
+    lines.push(
+      `Needs one of the capabilities ${capabilities.map((one) => `\`${one}\``).join(', ')}.`,
+    );
   return lines.filter((line) => line !== undefined).join(' ');
 }
 

@@ -6,6 +6,9 @@ export type Parsed<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly error: AilsdError };
 
+export type Schema = z.core.$ZodType;
+export type Output<S extends Schema> = z.output<S>;
+
 /** What a caller sent. A bad one is the caller's fault: 400, naming the first bad field. */
 export function parseRequest<S extends z.core.$ZodType>(
   schema: S,

@@ -21,6 +21,7 @@ export const PATH_PARAMETERS = {
   client_id: principalId,
   command_id: commandId,
   grant_id: grantId,
+  login_id: plainId,
   path: workspacePath,
   sandbox_id: sandboxId,
   session_id: sessionId,

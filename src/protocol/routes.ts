@@ -3,6 +3,7 @@ import { AilsdError } from './errors.js';
 import { BROKER_ROUTES } from './routes/broker.js';
 import { DATAPLANE_ROUTES } from './routes/dataplane.js';
 import { ISSUER_ROUTES } from './routes/issuer.js';
+import { RELAY_ROUTES } from './routes/relay.js';
 import type { Route } from './routes/route.js';
 import { SESSION_ROUTES } from './routes/sessions.js';
 
@@ -12,6 +13,7 @@ export const ROUTES = {
   ...SESSION_ROUTES,
   ...BROKER_ROUTES,
   ...DATAPLANE_ROUTES,
+  ...RELAY_ROUTES,
 } as const satisfies Record<string, Route>;
 
 export type RouteName = keyof typeof ROUTES;
@@ -111,7 +113,11 @@ const TABLE: readonly Entry[] = routeNames().map((name) => ({
 }));
 
 export function routeNames(): readonly RouteName[] {
-  return Object.keys(ROUTES).filter((name): name is RouteName => Object.hasOwn(ROUTES, name));
+  return Object.keys(ROUTES).filter(isRouteName);
+}
+
+export function isRouteName(name: string): name is RouteName {
+  return Object.hasOwn(ROUTES, name);
 }
 
 function patternOf(template: string): RegExp {

@@ -7,6 +7,18 @@ import { AilsdError } from '../protocol/errors.js';
 import { parse } from '../protocol/parse.js';
 import { isScope, LOGIN_SCOPES, type Scope } from '../protocol/scopes.js';
 import { label, name } from '../protocol/shapes/fields.js';
+import {
+  BLOCK_VARIABLES,
+  type BrokerConfig,
+  brokerBlock,
+  brokerVariables,
+  digits,
+  type LocalConfig,
+  localBlock,
+  localVariables,
+  toBrokerConfig,
+  toLocalConfig,
+} from './config/blocks.js';
 import { isNetwork } from './http/forwarded.js';
 
 export interface ServerConfig {
@@ -20,7 +32,13 @@ export interface ServerConfig {
   readonly trustedProxies: readonly string[];
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error';
   readonly deviceCodeSeconds: number | undefined;
+  /** How long it goes on serving after it was told to end, while `/readyz` says so already. */
+  readonly drainSeconds: number;
   readonly upstream: Upstream | undefined;
+  /** What invites are signed with, where others make them too; absent: one of our own. */
+  readonly sandboxAuthSecret: Secret | undefined;
+  readonly broker: BrokerConfig;
+  readonly local: LocalConfig;
 }
 
 export interface Listen {
@@ -48,6 +66,16 @@ export function readConfig({ folder, file, variables, said }: ConfigSources): Se
   checkNames(file);
   const fromFile = checked(settings, file, 'server.json: ');
   const fromVariables = checked(variableSettings, pick(variables), 'the environment: ');
+  const brokerOfVariables = checked(
+    brokerVariables,
+    pickBlock(variables, 'broker'),
+    'the environment: broker_',
+  );
+  const localOfVariables = checked(
+    localVariables,
+    pickBlock(variables, 'local'),
+    'the environment: local_',
+  );
   const fromCommand = checked(commandSettings, said ?? {}, 'the command line: ');
   const merged = { ...fromFile, ...defined(fromVariables), ...defined(fromCommand) };
   return {
@@ -58,7 +86,11 @@ export function readConfig({ folder, file, variables, said }: ConfigSources): Se
     trustedProxies: merged.trusted_proxies ?? [],
     logLevel: merged.log_level ?? 'info',
     deviceCodeSeconds: merged.device_code_seconds,
+    drainSeconds: merged.drain_seconds ?? 0,
     upstream: merged.upstream === undefined ? undefined : toUpstream(merged.upstream),
+    sandboxAuthSecret: toAuthSecret(variables['SANDBOX_AUTH_SECRET']),
+    broker: toBrokerConfig({ ...fromFile.broker, ...defined(brokerOfVariables) }),
+    local: toLocalConfig(folder, { ...fromFile.local, ...defined(localOfVariables) }),
   };
 }
 
@@ -122,17 +154,19 @@ const fields = {
   log_level: z.optional(z.enum(['debug', 'info', 'warn', 'error'])),
 };
 
-const DEVICE_CODE_SECONDS = { min: 1, max: 3_600 } as const;
+const deviceCodeSeconds = z.int().check(z.minimum(1), z.maximum(3_600));
+const drainSeconds = z.int().check(z.minimum(0), z.maximum(300));
 const MOST_PROXIES = 64;
 
 const settings = z.strictObject({
   ...fields,
   listen: z.optional(listen),
   trusted_proxies: z.optional(z.array(network).check(z.maxLength(MOST_PROXIES))),
-  device_code_seconds: z.optional(
-    z.int().check(z.minimum(DEVICE_CODE_SECONDS.min), z.maximum(DEVICE_CODE_SECONDS.max)),
-  ),
+  device_code_seconds: z.optional(deviceCodeSeconds),
+  drain_seconds: z.optional(drainSeconds),
   upstream: z.optional(upstream),
+  broker: z.optional(brokerBlock),
+  local: z.optional(localBlock),
 });
 
 const variableSettings = z.object({
@@ -144,15 +178,8 @@ const variableSettings = z.object({
       z.array(network).check(z.maxLength(MOST_PROXIES)),
     ),
   ),
-  device_code_seconds: z.optional(
-    z.pipe(
-      z.string().check(z.regex(/^\d{1,4}$/, 'a whole number of seconds')),
-      z.pipe(
-        z.transform(Number),
-        z.int().check(z.minimum(DEVICE_CODE_SECONDS.min), z.maximum(DEVICE_CODE_SECONDS.max)),
-      ),
-    ),
-  ),
+  device_code_seconds: z.optional(digits(deviceCodeSeconds)),
+  drain_seconds: z.optional(digits(drainSeconds)),
 });
 
 const commandSettings = z.object({ url: z.optional(serverUrl), listen: z.optional(listen) });
@@ -165,12 +192,22 @@ const VARIABLE_NAMES = [
   'trusted_proxies',
   'log_level',
   'device_code_seconds',
+  'drain_seconds',
 ] as const;
 
 function pick(variables: Variables): Record<string, string> {
   const found: Record<string, string> = {};
   for (const one of VARIABLE_NAMES) {
     const value = variables[`AILSD_SERVER_${one.toUpperCase()}`];
+    if (value !== undefined && value !== '') found[one] = value;
+  }
+  return found;
+}
+
+function pickBlock(variables: Variables, block: keyof typeof BLOCK_VARIABLES) {
+  const found: Record<string, string> = {};
+  for (const one of BLOCK_VARIABLES[block]) {
+    const value = variables[`AILSD_SERVER_${block}_${one}`.toUpperCase()];
     if (value !== undefined && value !== '') found[one] = value;
   }
   return found;
@@ -232,6 +269,18 @@ function toUpstream(given: z.output<typeof upstream>): Upstream {
     newAccounts: given.new_accounts,
   };
 }
+
+/** In the environment alone: a file is no place for a secret that others share. */
+function toAuthSecret(given: string | undefined): Secret | undefined {
+  if (given === undefined || given === '') return undefined;
+  if (given.length >= AUTH_SECRET_MIN_CHARACTERS) return new Secret(given);
+  throw new AilsdError('CONFIG_INVALID', 'the environment: SANDBOX_AUTH_SECRET is too short', {
+    details: { field: 'SANDBOX_AUTH_SECRET' },
+    hint: `it has at least ${AUTH_SECRET_MIN_CHARACTERS} random characters`,
+  });
+}
+
+const AUTH_SECRET_MIN_CHARACTERS = 32;
 
 function parseListen(text: string): Listen | undefined {
   const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]*)):(\d{1,5})$/.exec(text);

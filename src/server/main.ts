@@ -1,11 +1,12 @@
 /** The server program: `OPERATION` in its argument, one JSON document on stdin, one on stdout, errors as the envelope on stderr. */
 import { writeSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { systemClock } from '../base/clock.js';
 import { createLogger } from '../base/logger.js';
 import { AilsdError } from '../protocol/errors.js';
 import { processVariables } from './config.js';
 import { toAilsdError } from './http/errors.js';
-import { isOperationName, parseInput } from './operations/config.js';
+import { type Inputs, isOperationName, parseInput } from './operations/config.js';
 import { InputLine } from './operations/input-line.js';
 import { LogSink } from './operations/log-sink.js';
 import { runOperation } from './operations/operations.js';
@@ -18,6 +19,7 @@ async function run(word: string): Promise<void> {
   const input = new InputLine(process.stdin);
   const given = parseJson(await input.line());
   if (word === 'start') return start(parseInput('start', given), input.ended);
+  if (word === 'dev') return dev(parseInput('dev', given), input.ended);
   input.close();
   say(await runOperation(word, given, worldOf('warn')));
 }
@@ -27,18 +29,37 @@ async function start(
   { dir, ...said }: { dir: string; listen?: string | undefined; url?: string | undefined },
   parentGone: Promise<void>,
 ): Promise<void> {
-  const asked = new Promise<string>((resolve) => {
+  const asked = askedToEnd(parentGone);
+  const config = await configOf(dir, worldOf('warn'), said);
+  const { clock, logger } = worldOf(config.logLevel);
+  const { openServer } = await import('./compose.js');
+  await using server = await openServer({ config, clock, logger, daemonProgram: daemonProgram() });
+  say({ url: server.url, pid: process.pid, port: server.port });
+  logger.info('serving', { url: server.url, pid: process.pid });
+  logger.info('ending', { reason: await asked });
+}
+
+/** The same for a stack of one user: with a login in the first line, and with sandboxes that end with it. */
+async function dev(given: Inputs['dev'], parentGone: Promise<void>): Promise<void> {
+  const asked = askedToEnd(parentGone);
+  const { openDevServer } = await import('./dev.js');
+  const world = worldOf('warn');
+  await using server = await openDevServer(given, { world, daemonProgram: daemonProgram() });
+  say({ ...server.ready, pid: process.pid });
+  await asked;
+}
+
+function askedToEnd(parentGone: Promise<void>): Promise<string> {
+  return new Promise<string>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
       process.on(signal, () => resolve(signal));
     parentGone.then(() => resolve('end of input'));
   });
-  const config = await configOf(dir, worldOf('warn'), said);
-  const { clock, logger } = worldOf(config.logLevel);
-  const { openServer } = await import('./compose.js');
-  await using server = await openServer({ config, clock, logger });
-  say({ url: server.url, pid: process.pid, port: server.port });
-  logger.info('serving', { url: server.url, pid: process.pid });
-  logger.info('ending', { reason: await asked });
+}
+
+/** Built beside this program. */
+function daemonProgram(): string {
+  return fileURLToPath(new URL('./ailsd-sandboxd.mjs', import.meta.url));
 }
 
 const sink = new LogSink(2);

@@ -16,7 +16,8 @@ const probes = {
 
 /**
  * Every file costs a third of a millisecond to find and open. So what every command needs is one chunk, with all it imports; what a
- * valid login in the file store needs is another, for scripts run `ailsd token` in loops; and what one request needs is a third.
+ * valid login in the file store needs is another, for scripts run `ailsd token` in loops; what one request needs is a third,
+ * what it takes to get hold of a sandbox a fourth; and what only its options need is apart, for commands that merely have them.
  */
 const groups = [
   {
@@ -28,6 +29,16 @@ const groups = [
     name: 'access',
     priority: 1,
     test: /src.(client.auth.(access|claims|freshness)|client.credentials.(choose-store|credential|credential-set|file-store|headless|private-file)|cli.login.auth-world)\.ts$/,
+  },
+  {
+    name: 'words',
+    priority: 1,
+    test: /src.(protocol.(capabilities|scopes)|cli.login.time-text|cli.sessions.(given-access|options|thread-argument))\.ts$/,
+  },
+  {
+    name: 'session',
+    priority: 0,
+    test: /src.(client.sessions.(asker|remembered)|cli.sessions.(negotiate|session-world))\.ts$/,
   },
   { name: 'request', priority: 0, test: /src.client.http.(http|proxy)\.ts$/ },
 ];
@@ -59,7 +70,10 @@ export async function build() {
     bundle({ ...native, input: probes }, { ...commonJs, chunkFileNames: 'probe-chunk-[name].cjs' }),
     bundle(
       {
-        input: { 'ailsd-server': 'src/server/main.ts' },
+        input: {
+          'ailsd-server': 'src/server/main.ts',
+          'ailsd-sandboxd': 'src/server/sandboxd/main.ts',
+        },
         external: [...external.native, ...external.server],
       },
       {

@@ -108,6 +108,7 @@ function needs(route: Route): string {
   const words = [
     ...(route.scopes ?? []),
     ...(route.capability === undefined ? [] : [route.capability]),
+    ...(route.capabilities ?? []),
   ];
   return words.length === 0 ? route.auth : words.map(code).join(' or ');
 }

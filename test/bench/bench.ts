@@ -2,9 +2,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import budgets from './budgets.json' with { type: 'json' };
+import { controlBench } from './control.js';
 import { frameCodecBench } from './frame-codec.js';
 import { medianTimes } from './start-up.js';
 import { storedLogin } from './stored-login.js';
+import { type TerminalFigures, terminalBench } from './terminal.js';
+import { whoamiServer } from './whoami-server.js';
 
 interface Figure {
   readonly name: keyof typeof budgets;
@@ -17,19 +20,30 @@ const RUNS = 20;
 const BIN = join(process.cwd(), 'bin', 'ailsd.js');
 
 async function figures(): Promise<Figure[]> {
-  using login = storedLogin();
+  await using server = await whoamiServer();
+  using login = storedLogin(server.url);
   const programs = {
     node: ['-e', '0'],
     version: [BIN, '--version'],
     help: [BIN, '--help'],
     token: [BIN, 'token'],
+    whoami: [BIN, 'whoami', '--json'],
+    session: [BIN, 'session', 'get', 'thr_bench', '--json'],
   };
   const times = medianTimes(programs, RUNS, login.env);
   const codec = await frameCodecBench();
+  const control = await controlBench();
+  const terminal = await terminalBench();
   return [
     startUp('start --version', times['version'], times['node']),
     startUp('start --help', times['help'], times['node']),
     startUp('start token', times['token'], times['node']),
+    startUp('start whoami', times['whoami'], times['node']),
+    startUp('start session', times['session'], times['node']),
+    beside('control get', control.get.perSecond, control.bareRead.perSecond, 'requests a second'),
+    beside('control get p99', control.get.p99Ms, control.bareRead.p99Ms, 'ms'),
+    beside('control ensure', control.ensure.perSecond, control.bareWrite.perSecond, 'a second'),
+    ...(terminal === undefined ? [] : terminalFigures(terminal)),
     {
       name: 'frames encode',
       value: codec.encodeGBps,
@@ -49,6 +63,26 @@ function startUp(name: keyof typeof budgets, ours = Number.NaN, bare = Number.Na
     value: ours / bare,
     beside: `${ours.toFixed(1)} ms, bare node ${bare.toFixed(1)} ms`,
   };
+}
+
+function beside(name: keyof typeof budgets, ours: number, bare: number, unit: string): Figure {
+  return {
+    name,
+    value: ours / bare,
+    beside: `${ours.toFixed(1)}, bare ${bare.toFixed(1)} ${unit}`,
+  };
+}
+
+/** As a person at a terminal meets it, beside `ssh -t` and the barest bridge that Node can be. */
+function terminalFigures(found: TerminalFigures): Figure[] {
+  const { echoMs, catRate, seqRate, reconnectMs, bareReconnectMs } = found;
+  return [
+    beside('attach echo', echoMs.ailsd, echoMs.ssh, 'ms (ssh)'),
+    beside('attach echo, bare', echoMs.ailsd, echoMs.bare, 'ms (bridge)'),
+    beside('attach cat', catRate.ailsd, catRate.ssh, 'MiB/s (ssh)'),
+    beside('attach seq', seqRate.ailsd, seqRate.ssh, 'MiB/s (ssh)'),
+    beside('attach reconnect', reconnectMs, bareReconnectMs, 'ms (upgrade and auth)'),
+  ];
 }
 
 function judge({ name, value, beside }: Figure) {

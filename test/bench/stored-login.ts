@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { Secret } from '../../src/base/secret.js';
 import { CredentialSet } from '../../src/client/credentials/credential-set.js';
 
-const URL = 'https://ailsd.example';
-
-export function storedLogin(): Disposable & { readonly env: Readonly<Record<string, string>> } {
+export function storedLogin(
+  url: string,
+): Disposable & { readonly env: Readonly<Record<string, string>> } {
   const folder = mkdtempSync(join(tmpdir(), 'ailsd-bench-'));
   const now = Date.now();
   const set = CredentialSet.empty.with(
     {
-      issuer: URL,
+      issuer: url,
       clientId: 'ailsd-cli',
       account: 'usr_bench',
       scopes: ['read:sandbox'],
@@ -25,7 +25,7 @@ export function storedLogin(): Disposable & { readonly env: Readonly<Record<stri
   );
   writeFileSync(join(folder, 'credentials.json'), set.toJson(), { mode: 0o600 });
   return {
-    env: { AILSD_CONFIG_DIR: folder, AILSD_URL: URL, AILSD_CREDENTIAL_STORE: 'file' },
+    env: { AILSD_CONFIG_DIR: folder, AILSD_URL: url, AILSD_CREDENTIAL_STORE: 'file' },
     [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
   };
 }

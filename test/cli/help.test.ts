@@ -32,6 +32,20 @@ describe('help', () => {
     expect((await tree([])).sort()).toEqual([...names].sort());
   });
 
+  it('help environment has a row for every variable of ours that the source asks for', async () => {
+    const root = join(import.meta.dirname, '..', '..', 'src');
+    const sources = ['cli', 'client'].flatMap((room) =>
+      readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })
+        .filter((name) => name.endsWith('.ts'))
+        .map((name) => readFileSync(join(root, room, name), 'utf8')),
+    );
+    const asked = sources.flatMap((text) => text.match(/(?<=')AILSD_[A-Z_]+(?=')/g) ?? []);
+    const { items } = JSON.parse((await ailsd(['help', 'environment', '--json'])).stdout);
+    const told: string[] = items.map((row: { variable: string }) => row.variable);
+    expect(asked.length).toBeGreaterThan(20);
+    expect([...new Set(asked)].filter((name) => !told.includes(name))).toEqual([]);
+  });
+
   it('a command without its subcommand prints its help', async () => {
     const bare = await ailsd(['config']);
     expect(bare).toMatchObject({ code: 0, stderr: '' });

@@ -4,7 +4,10 @@ import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/cli/command-table.js';
 import { proves } from '../requirements.js';
-import { ailsd } from '../support/cli.js';
+import { ailsd, type CliOptions } from '../support/cli.js';
+import { startFakeBroker } from '../support/fake-broker.js';
+import { startFakeIssuer } from '../support/fake-issuer.js';
+import { loggedIn } from '../support/stored-login.js';
 
 /** The parts of Node that cost more than a millisecond to load. */
 const HEAVY = [
@@ -48,8 +51,8 @@ interface Loaded {
   readonly heavy: string[];
 }
 
-async function loadedBy(args: readonly string[]): Promise<Loaded> {
-  const { stderr } = await ailsd(args, { node: ['--require', hook] });
+async function loadedBy(args: readonly string[], env: CliOptions['env'] = {}): Promise<Loaded> {
+  const { stderr } = await ailsd(args, { node: ['--require', hook], env });
   const { files, builtins } = JSON.parse(stderr.split('\nLOADED ')[1] ?? '{}');
   const sources: string[] = files.flatMap((file: string) => modules[basename(file)] ?? [file]);
   return {
@@ -67,6 +70,7 @@ function named(sources: readonly string[], pattern: RegExp): string[] {
 
 describe('a command loads only what it uses', () => {
   const frame: Loaded = { commands: [], rooms: [], packages: ['commander'], heavy: [] };
+  const SESSION_ROOMS = ['client/auth', 'client/credentials', 'client/sessions', 'stream'];
   const cases: [string[], Partial<Loaded>][] = [
     [['--help'], {}],
     [['nonsense'], {}],
@@ -89,11 +93,49 @@ describe('a command loads only what it uses', () => {
       },
     ],
     [['server'], { commands: ['server'] }],
+    [['session'], { commands: ['session'], rooms: SESSION_ROOMS }],
+    [['session', 'get', 'thr_demo'], { commands: ['session'], rooms: SESSION_ROOMS }],
+    [['sandbox'], { commands: ['sandbox'] }],
+    [['share'], { commands: ['share'] }],
+    [['attach', '--help'], { commands: ['attach'] }],
+    [['dev', '--help'], { commands: ['dev'] }],
+    [['shell'], { commands: ['shell'] }],
+    [['admin'], { commands: ['admin'], rooms: SESSION_ROOMS }],
+    [['api', '--help'], { commands: ['api'] }],
   ];
 
   it.each(cases)(proves('%j', 'CM-10'), async (args, extra) => {
     expect(await loadedBy(args)).toEqual({ ...frame, ...extra });
   });
+
+  it(proves('whoami of somebody: one request, no schema, no log, no TLS', 'CM-10'), async () => {
+    await using issuer = await startFakeIssuer();
+    using home = await loggedIn(issuer);
+    const loaded = await loadedBy(['whoami', '--json'], home.env);
+    expect(loaded).toEqual({
+      commands: ['whoami'],
+      rooms: ['client/auth', 'client/credentials', 'client/http'],
+      packages: ['commander'],
+      heavy: ['http', 'net', 'stream'],
+    });
+  });
+
+  it(
+    proves('session get of somebody: one request, no schema, no log, no TLS', 'CM-10'),
+    async () => {
+      await using broker = await startFakeBroker();
+      const env = { ...broker.env, AILSD_CACHE_DIR: join(folder, 'cache') };
+      await ailsd(['session', 'ensure', 'thr_demo'], { env });
+      const loaded = await loadedBy(['session', 'get', 'thr_demo', '--json'], env);
+      expect(loaded).toEqual({
+        commands: ['session'],
+        rooms: [...SESSION_ROOMS, 'client/http'].sort(),
+        packages: ['commander'],
+        heavy: ['http', 'net', 'stream'],
+      });
+      expect(broker.requests).toHaveLength(2);
+    },
+  );
 
   it('every command is listed', () => {
     const listed = new Set(cases.map(([args]) => args[0]));

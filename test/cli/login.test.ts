@@ -1,5 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { knowsItsWidth } from '../../src/cli/login/waiting.js';
@@ -120,7 +121,11 @@ describe('a device login', () => {
     const args = ['login', '--scope', 'read:sandbox', '--scope', 'exec:sandbox'];
     expect(await ailsd(args, { env: home.env })).toMatchObject({ code: 0 });
     const request = issuer.requests.find(({ path }) => path === '/device/code');
-    expect(request?.form).toEqual({ client_id: 'ailsd-cli', scope: 'read:sandbox exec:sandbox' });
+    expect(request?.form).toEqual({
+      client_id: 'ailsd-cli',
+      scope: 'read:sandbox exec:sandbox',
+      machine_name: hostname(),
+    });
   });
 
   it('works again when already logged in, and ends the login it takes the place of', async () => {
@@ -502,9 +507,57 @@ describe('in a terminal', () => {
     await eventually(() => opener.opened().length > 0);
     expect(opener.opened()).toEqual([`${issuer.url}/device?user_code=WDJB-MJHT`]);
   });
+
+  it('the browser inherits none of our variables, and the login still knows them', async () => {
+    let isApproved = false;
+    await using issuer = await startFakeIssuer();
+    const polls = ({ path }: { path: string }) =>
+      path === '/token' && !isApproved ? PENDING : undefined;
+    issuer.script = quickly(issuer, polls);
+    using home = loginHome(issuer.url);
+    const opener = fakeOpener(join(home.folder, '..'));
+    const env = { ...home.env, DISPLAY: ':0', PATH: opener.path };
+    using program = ailsdInPty(['login'], {
+      env: { ...env, AILSD_SECRET_OF_LATER: 'x', ACTIONS_ID_TOKEN_REQUEST_TOKEN: 'y' },
+    });
+    await program.shows('Enter opens the browser');
+    program.type('\r');
+    await eventually(() => opener.opened().length > 0);
+    expect(opener.variables()).toEqual(expect.arrayContaining(['DISPLAY', 'PATH', 'HOME']));
+    expect(opener.variables().filter((name) => /AILSD|ID_TOKEN/.test(name))).toEqual([]);
+    isApproved = true;
+    expect(await program.ended()).toBe(0);
+    expect(home.read()?.credentials).toHaveLength(1);
+  });
 });
 
 describe('other ways to log in', () => {
+  it('--profile with --url makes the profile, once the login is there', async () => {
+    await using issuer = await startFakeIssuer();
+    issuer.script = quickly(issuer, ({ path }) =>
+      path === '/token' ? refused('access_denied') : undefined,
+    );
+    using home = loginHome(issuer.url);
+    const { AILSD_URL: _, ...env } = home.env;
+    const args = ['login', '--profile', 'work', '--url', issuer.url];
+    expect(await ailsd(args, { env })).toMatchObject({ code: 4 });
+    const config = join(home.folder, 'config.json');
+    expect(existsSync(config)).toBe(false);
+    issuer.script = quickly(issuer);
+    const { code, stderr } = await ailsd(args, { env });
+    expect([code, stderr]).toEqual([0, expect.stringContaining(`profile work now stands for`)]);
+    expect(JSON.parse(readFileSync(config, 'utf8'))).toEqual({
+      profiles: { work: { url: issuer.url } },
+    });
+    const who = await ailsd(['whoami', '--profile', 'work', '--json'], { env });
+    expect([who.code, JSON.parse(who.stdout).server]).toEqual([0, issuer.url]);
+    // One that is there is used, not changed; without a server there is nothing to make one of.
+    const elsewhere = ['login', '--profile', 'work', '--url', 'http://127.0.0.1:1'];
+    expect(await ailsd(elsewhere, { env })).toMatchObject({ code: 7 });
+    expect(JSON.parse(readFileSync(config, 'utf8')).profiles.work.url).toBe(issuer.url);
+    expect(await ailsd(['login', '--profile', 'other'], { env })).toMatchObject({ code: 2 });
+  });
+
   it('--web: a browser on this machine comes back with the code, once', async () => {
     await using issuer = await startFakeIssuer();
     using home = loginHome(issuer.url);
@@ -539,6 +592,51 @@ describe('other ways to log in', () => {
     const [grant] = issuer.grants('authorization_code');
     expect(grant?.form['code_verifier']).toMatch(/^[\w.~-]{43,128}$/);
     expect(grant?.form['redirect_uri']).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/callback$/);
+  });
+
+  it('--web: codes that are not this login’s are told of, and do not cost it its own', async () => {
+    await using issuer = await startFakeIssuer();
+    using home = loginHome(issuer.url);
+    issuer.script = ({ path, form }) =>
+      path === '/token' && form['code']?.startsWith('bogus') === true
+        ? refused('invalid_grant')
+        : undefined;
+    const pages: number[] = [];
+    const args = ['login', '--web'];
+    const browse = async (line: string) => {
+      const start = await fetch(line.trim(), { redirect: 'manual' });
+      const redirect = await fetch(start.headers.get('location') ?? '', { redirect: 'manual' });
+      const back = new URL(redirect.headers.get('location') ?? '');
+      for (const bogus of ['bogus-1', 'bogus-2', 'bogus-2']) {
+        const forged = new URL(back);
+        forged.searchParams.set('code', bogus);
+        pages.push((await fetch(forged)).status);
+      }
+      pages.push((await fetch(back)).status);
+    };
+    const { code, stdout, stderr } = await ailsdTalking(args, home.env, browse, '/start/');
+    expect([code, pages]).toEqual([0, [400, 400, 404, 200]]);
+    expect(stdout).toContain('as ada');
+    expect(stderr.match(/a code came back that the server did not give/g)).toHaveLength(2);
+  });
+
+  it('--web: five wrong codes are enough: 4, and what happened is said', async () => {
+    await using issuer = await startFakeIssuer();
+    using home = loginHome(issuer.url);
+    issuer.script = ({ path }) => (path === '/token' ? refused('invalid_grant') : undefined);
+    const args = ['login', '--web', '--json'];
+    const { code, stderr } = await ailsdTalking(args, home.env, async (line) => {
+      const start = await fetch(JSON.parse(line).verification_uri, { redirect: 'manual' });
+      const redirect = await fetch(start.headers.get('location') ?? '', { redirect: 'manual' });
+      const back = new URL(redirect.headers.get('location') ?? '');
+      for (let one = 0; one < 5; one += 1) {
+        back.searchParams.set('code', `bogus-${one}`);
+        await fetch(back);
+      }
+    });
+    expect(code).toBe(4);
+    expect(stderr).toContain('5 codes that the server did not give to this login');
+    expect(home.read()).toBe(undefined);
   });
 
   it('--with-token: takes a token from standard input, once the server has said whose it is', async () => {
@@ -644,6 +742,8 @@ async function ailsdTalking(
   args: string[],
   env: Readonly<Record<string, string>>,
   heard: (line: string) => Promise<void>,
+  /** Which line is meant. */
+  awaited = '',
 ) {
   const child = spawn(process.execPath, [BIN, ...args], { env: cleanEnvironment(env) });
   let stdout = '';
@@ -657,10 +757,10 @@ async function ailsdTalking(
   const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
   try {
     await eventually(
-      () => stderr.includes('\n'),
+      () => stderr.includes(awaited) && stderr.endsWith('\n'),
       () => `it said nothing: ${stdout}`,
     );
-    await heard(stderr.split('\n')[0] ?? '');
+    await heard(stderr.split('\n').find((line) => line.includes(awaited)) ?? '');
     return { code: await ended, stdout, stderr };
   } finally {
     child.kill('SIGKILL');

@@ -12,6 +12,16 @@ const LINES: Record<string, string[][]> = {
   login: [],
   whoami: [],
   token: [],
+  api: [],
+  // Its stdout is the terminal of somebody else's program: its own test looks at what it says.
+  attach: [],
+  // It serves until it is told to end: so does its own test.
+  dev: [],
+  shell: [['shell']],
+  session: [['session']],
+  sandbox: [['sandbox']],
+  share: [['share']],
+  admin: [['admin'], ['admin', 'sandboxes']],
   logout: [['logout', '--all']],
   server: [['server']],
   config: [

@@ -1,6 +1,6 @@
 /** `ailsd server …` as an operator and a script use it: real processes, a real folder, a real terminal. */
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ailsd, BIN, type CliOptions, cleanEnvironment, temporaryFolder } from '../support/cli.js';
@@ -64,6 +64,17 @@ describe('server init', () => {
     const listed = await ailsd(['server', 'client', 'list', '--dir', other, '--json']);
     const ids = JSON.parse(listed.stdout).items.map((one: { client_id: string }) => one.client_id);
     expect(ids.sort()).toEqual(['ailsd-cli', winner.client_id].sort());
+  });
+
+  it('a store that cannot be reached leaves no folder behind, and no part of one that was there', async () => {
+    const store = ['--store', 'postgres://nobody@127.0.0.1:1/none'];
+    const init = (to: string) => ailsd(['server', 'init', '--json', '--dir', to, ...store]);
+    expect((await init(join(folder.path, 'deep', 'er'))).code).not.toBe(0);
+    expect(existsSync(join(folder.path, 'deep'))).toBe(false);
+    const own = join(folder.path, 'own');
+    mkdirSync(own, { mode: 0o700 });
+    expect((await init(join(own, 'data'))).code).not.toBe(0);
+    expect(readdirSync(own)).toEqual([]);
   });
 
   it('what cannot be is refused before anything is made', async () => {
@@ -132,8 +143,56 @@ describe('server user', () => {
     await server(['user', 'add', 'carl'], { input });
     expect((await server(['user', 'disable', 'carl'])).json.disabled_at).toMatch(/Z$/);
     const text = await ailsd(['server', 'user', 'list', '--dir', dir]);
-    expect(text.stdout).toMatch(/^carl +disabled +read:sandbox/m);
+    expect(text.stdout).toMatch(/^carl +usr_\w+ +disabled +read:sandbox/m);
     expect((await server(['user', 'enable', 'carl'])).json.disabled_at).toBe(null);
+  });
+
+  it('a password of the fewest characters that the prompt names is taken, and no shorter one', async () => {
+    expect((await server(['user', 'add', 'short'], { input: '1234567' })).code).toBe(2);
+    expect((await server(['user', 'add', 'short'], { input: '12345678' })).code).toBe(0);
+  });
+
+  it('scopes are said anew, and none is none', async () => {
+    await server(['user', 'add', 'sam'], { input: 'long enough' });
+    const narrowed = await server(['user', 'scopes', 'sam', 'read:sandbox', 'exec:sandbox']);
+    expect(narrowed.json).toMatchObject({ name: 'sam', scopes: ['read:sandbox', 'exec:sandbox'] });
+    const wrong = await server(['user', 'scopes', 'sam', 'reed:sandbox']);
+    expect([wrong.code, wrong.json.error.hint]).toEqual([2, expect.stringContaining('read:')]);
+    const text = await ailsd(['server', 'user', 'scopes', 'sam', '--dir', dir]);
+    expect(text).toMatchObject({ code: 0, stdout: 'sam nothing\n' });
+    expect((await server(['user', 'scopes', 'nobody', 'read:sandbox'])).code).toBe(3);
+  });
+
+  it('rm asks on a terminal, needs --yes without one, and frees the name', async () => {
+    const before = await server(['user', 'add', 'rex'], { input: 'long enough' });
+    const unasked = await server(['user', 'rm', 'rex']);
+    expect([unasked.code, unasked.json.error.hint]).toEqual([2, expect.stringContaining('--yes')]);
+    using no = ailsdInPty(['server', 'user', 'rm', 'rex', '--dir', dir]);
+    await no.shows('Remove rex and end all logins, for good? [y/N]');
+    no.type('\r');
+    await no.shows('nothing was removed');
+    expect(await no.ended()).toBe(1);
+    using stopped = ailsdInPty(['server', 'user', 'rm', 'rex', '--dir', dir]);
+    await stopped.shows('[y/N]');
+    stopped.type('y\u0003');
+    expect(await stopped.ended()).toBe(130);
+    using yes = ailsdInPty(['server', 'user', 'rm', 'rex', '--dir', dir]);
+    await yes.shows('[y/N]');
+    yes.type('yes\r');
+    await yes.shows('rex removed');
+    expect(await yes.ended()).toBe(0);
+    expect((await server(['user', 'rm', 'rex', '--yes'])).code).toBe(3);
+    const after = await server(['user', 'add', 'rex'], { input: 'long enough' });
+    expect(after.json.id).not.toBe(before.json.id);
+    expect((await server(['user', 'rm', 'rex', '--yes'])).json).toMatchObject({ name: 'rex' });
+  });
+
+  it('nobody is asked for a password in a folder that holds no server', async () => {
+    const words = ['server', 'user', 'passwd', 'ada', '--dir', join(folder.path, 'nowhere')];
+    using asked = ailsdInPty(words);
+    await asked.shows('holds no server');
+    expect(await asked.ended()).toBe(3);
+    expect(asked.raw()).not.toContain('Password');
   });
 
   it('mistakes end with their own codes and say what to do', async () => {
@@ -161,7 +220,7 @@ describe('server user', () => {
 
   it('on a terminal it asks twice without showing anything, and Ctrl-C ends with 130', async () => {
     using asked = ailsdInPty(['server', 'user', 'add', 'fay', '--dir', dir]);
-    await asked.shows('Password for fay:');
+    await asked.shows('Password for fay, at least 8 characters:');
     asked.type('hidden pax\u007fssword\r');
     await asked.shows('The same again:');
     asked.type('hidden password\r');
@@ -170,7 +229,7 @@ describe('server user', () => {
     expect(asked.raw()).not.toContain('hidden');
 
     using differs = ailsdInPty(['server', 'user', 'passwd', 'fay', '--dir', dir]);
-    await differs.shows('Password for fay:');
+    await differs.shows('Password for fay, at least 8 characters:');
     differs.type('one password\r');
     await differs.shows('The same again:');
     differs.type('two password\r');
@@ -178,7 +237,7 @@ describe('server user', () => {
     expect(await differs.ended()).toBe(2);
 
     using stopped = ailsdInPty(['server', 'user', 'passwd', 'fay', '--dir', dir]);
-    await stopped.shows('Password for fay:');
+    await stopped.shows('Password for fay, at least 8 characters:');
     stopped.type('half\u0003');
     expect(await stopped.ended()).toBe(130);
 

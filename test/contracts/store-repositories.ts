@@ -19,6 +19,40 @@ export function describeRepositories(kind: StoreKind): void {
     const times = (n: number) => Array.from({ length: n }, (_, index) => index);
 
     describe('payloads', () => {
+      it('a grant is found by its account while it lives, with when it was used, and ended whole', async () => {
+        const store = payloads();
+        const grant = (id: string, uid: string, expiresInMs: number) =>
+          store.upsert({ kind: 'Grant', id, uid, payload: { accountId: uid }, expiresInMs });
+        await grant('login-1', 'usr_a', 60_000);
+        await grant('login-2', 'usr_a', 60_000);
+        await grant('login-over', 'usr_a', -1);
+        await grant('login-other', 'usr_b', 60_000);
+        const token = { kind: 'RefreshToken', payload: {}, expiresInMs: 60_000 };
+        await store.upsert({ ...token, id: 'r1', grantId: 'login-1' });
+        await store.upsert({ ...token, id: 'r2', grantId: 'login-other' });
+        await store.upsert({ ...token, kind: 'DeviceCode', id: 'd2', grantId: 'login-2' });
+        const listed = async (at = 0) =>
+          (await payloads(at).listByUid('Grant', 'usr_a', 10)).map(({ id }) => id).sort();
+        expect(await listed(1)).toEqual(['login-1', 'login-2']);
+        expect(await store.listByUid('Grant', 'usr_a', 1)).toHaveLength(1);
+        const used = await store.lastMade('usr_a', ['RefreshToken', 'AccessToken']);
+        expect([...used.keys()]).toEqual(['login-1']);
+        expect(Math.abs((used.get('login-1') ?? 0) - (await at(0).now()))).toBeLessThan(10_000);
+        expect(await store.endGrant('login-1')).toBe(true);
+        expect(await payloads(1).endGrant('login-1')).toBe(false);
+        expect(await store.find('RefreshToken', 'r1')).toBe(undefined);
+        expect(await store.find('RefreshToken', 'r2')).toBeDefined();
+        expect(await listed()).toEqual(['login-2']);
+        const users = new Users(at(0));
+        await users.add({ id: 'usr_a', tenant: 'default', name: 'removed', scopes: [] });
+        expect(await users.remove('usr_a')).toBe(true);
+        expect(await users.remove('usr_a')).toBe(false);
+        expect(await listed()).toEqual([]);
+        expect(await store.find('DeviceCode', 'd2')).toBe(undefined);
+        expect(await store.find('Grant', 'login-other')).toBeDefined();
+        expect(await store.find('Grant', 'login-over')).toBe(undefined);
+      });
+
       it('of 20 who consume a code on two replicas exactly one does, 50 rounds', async () => {
         for (const round of times(50)) {
           const id = `once-${round}`;

@@ -134,6 +134,7 @@ describe('the OpenAPI document', () => {
       '/healthz',
       '/readyz',
       '/metrics',
+      '/openapi.json',
     ]);
     expect(document.paths['/v1/code/execute']?.['post']?.security).toEqual([
       { 'access-token': ['exec:sandbox'] },

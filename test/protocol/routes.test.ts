@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { allows, type Capability } from '../../src/protocol/capabilities.js';
 import { AilsdError } from '../../src/protocol/errors.js';
+import { DATAPLANE_ROUTES } from '../../src/protocol/routes/dataplane.js';
 import type { Route } from '../../src/protocol/routes/route.js';
 import {
   buildPath,
@@ -26,13 +27,25 @@ describe('the table of routes', () => {
 
   it('holds nothing else but what managing these needs', () => {
     const named = new Set(Object.values(CONTRACT_PATHS).flat().map(withoutNames));
-    expect(spelled.filter((one) => !named.has(one))).toEqual([
+    expect(spelled.filter((one) => !named.has(one) && !one.includes(' /relay/'))).toEqual([
       'GET /v1/sandbox/sessions',
       'GET /v1/whoami',
+      'GET /v1/logins',
+      'DELETE /v1/logins',
+      'DELETE /v1/logins/{}',
+      'GET /v1/sandboxes/{}/why',
       'GET /v1/sandboxes/{}/commands',
       'GET /admin/clients/{}',
       'DELETE /admin/clients/{}',
       'DELETE /admin/workload-trust/{}',
+      'GET /openapi.json',
+      'GET /v1/commands',
+      'GET /v1/commands/{}',
+      'GET /v1/commands/{}/logs',
+      'DELETE /v1/commands/{}',
+      'GET /v1/shells',
+      'DELETE /v1/shells/{}',
+      'GET /v1/shells/{}/log',
     ]);
   });
 
@@ -45,11 +58,12 @@ describe('the table of routes', () => {
     () => {
       for (const route of routes) {
         const told = `${route.method} ${route.path}`;
-        // Whoever has a token may ask whose it is.
-        const anyScope = route.path === '/v1/whoami';
+        // Whoever has a token may ask whose it is, and end it.
+        const anyScope = route.family === 'identity';
         const isBroker = route.auth === 'access-token' && route.family !== 'issuer' && !anyScope;
         expect(route.scopes !== undefined, told).toBe(isBroker);
-        if (route.auth === 'sandbox-token') expect(route.capability, told).toBeDefined();
+        if (route.auth === 'sandbox-token')
+          expect(route.capability ?? route.capabilities, told).toBeDefined();
         if (route.auth === 'none') expect(['issuer', 'operations'], told).toContain(route.family);
         if (route.path.startsWith('/admin/')) expect(route.scopes, told).toEqual(['admin:sandbox']);
         expect(route.summary, told).toMatch(/^[A-Z].*[^.]$/);
@@ -69,7 +83,9 @@ describe('the table of routes', () => {
 
 describe('who may do what', () => {
   it(proves('capability by operation, as section 4 and 5 say', 'PR-10'), () => {
-    const dataplane = routes.filter(({ auth }) => auth === 'sandbox-token');
+    const dataplane = routes.filter(
+      ({ auth, family }) => auth === 'sandbox-token' && family !== 'relay',
+    );
     const allowedBy = (held: Capability) =>
       dataplane
         .filter(({ capability }) => capability !== undefined && allows([held], capability))
@@ -83,16 +99,28 @@ describe('who may do what', () => {
     const writing = ['POST /v1/files/upload', 'PUT /files/{path}', 'DELETE /files/{path}'];
     expect(allowedBy('fs:ro')).toEqual(reading);
     expect(allowedBy('fs:rw').sort()).toEqual([...reading, ...writing].sort());
-    expect(allowedBy('shell')).toEqual(['WS /v1/shell/ws', 'WS /ws']);
-    expect(allowedBy('shell:ro')).toEqual(['WS /v1/shell/ws', 'WS /ws']);
-    expect(allowedBy('process')).toEqual(['POST /v1/exec', 'WS /v1/exec/ws']);
+    const watching = [
+      'GET /v1/shells',
+      'GET /v1/shells/{shell_id}/log',
+      'WS /v1/shell/ws',
+      'WS /ws',
+    ];
+    expect(allowedBy('shell').sort()).toEqual(['DELETE /v1/shells/{shell_id}', ...watching]);
+    expect(allowedBy('shell:ro')).toEqual(watching);
+    expect(allowedBy('process')).toEqual([
+      'POST /v1/exec',
+      'DELETE /v1/commands/{command_id}',
+      'WS /v1/exec/ws',
+    ]);
     expect(allowedBy('tunnel')).toEqual(['WS /v1/tunnel/ws']);
     expect(allowedBy('snapshot')).toEqual([]);
   });
 
   it('watching opens the shell, typing takes more; scanning opens sync, changing takes more', () => {
     const writes = routes.flatMap((route) =>
-      route.method === 'WS' && route.writes ? [`${route.path} ${route.writes}`] : [],
+      route.method === 'WS' && route.writes && route.family !== 'relay'
+        ? [`${route.path} ${route.writes}`]
+        : [],
     );
     expect(writes).toEqual([
       '/v1/sandboxes/{sandbox_id}/sessions/{shell_id} shell',
@@ -100,6 +128,16 @@ describe('who may do what', () => {
       '/ws shell',
       '/v1/sync/ws fs:rw',
     ]);
+  });
+
+  it('through the relay everything takes what it takes at the sandbox', () => {
+    const relayed = routes.filter(({ family }) => family === 'relay');
+    const same = relayed.map(({ path, family, ...rest }) => ({
+      ...rest,
+      path: path.slice('/relay/{sandbox_id}'.length),
+    }));
+    const dataplane = Object.values(DATAPLANE_ROUTES).map(({ family, ...rest }) => rest);
+    expect(same).toEqual(dataplane);
   });
 
   it(proves('scope by relay operation: exec opens no PTY, attach runs no command', 'PR-10'), () => {
@@ -111,6 +149,7 @@ describe('who may do what', () => {
     expect(allowedBy('read:sandbox')).toEqual([
       'GET ',
       'GET /{}',
+      'GET /{}/why',
       'GET /{}/logs',
       'GET /{}/commands',
       'GET /{}/commands/{}',

@@ -26,8 +26,51 @@ describe('the configuration of a server', () => {
       trustedProxies: [],
       logLevel: 'info',
       deviceCodeSeconds: undefined,
+      drainSeconds: 0,
       upstream: undefined,
+      sandboxAuthSecret: undefined,
+      broker: {
+        idleTimeoutSeconds: 900,
+        hardTtlSeconds: 28_800,
+        sweepSeconds: 5,
+        provisionSeconds: 60,
+        requestsPerMinute: 6_000,
+        addressRequestsPerMinute: 60_000,
+      },
+      local: {
+        dir: '/srv/ailsd/local',
+        isolation: 'auto',
+        memoryBytes: 2 * 1024 ** 3,
+        pids: 1_024,
+      },
     });
+  });
+
+  it('the broker and the local provider have blocks and variables of their own', () => {
+    const file = {
+      broker: { idle_timeout_seconds: 60, sweep_seconds: 2 },
+      local: { dir: '/var/sandboxes', isolation: 'namespaces' },
+    };
+    const variables = {
+      AILSD_SERVER_BROKER_SWEEP_SECONDS: '1',
+      AILSD_SERVER_BROKER_REQUESTS_PER_MINUTE: '0',
+      AILSD_SERVER_LOCAL_DIR: 'boxes',
+      AILSD_SERVER_LOCAL_PIDS: '64',
+      AILSD_SERVER_DRAIN_SECONDS: '3',
+    };
+    const { broker, local, drainSeconds } = configOf({ file, variables });
+    expect(broker).toMatchObject({ idleTimeoutSeconds: 60, sweepSeconds: 1, requestsPerMinute: 0 });
+    expect(local).toMatchObject({ dir: '/srv/ailsd/boxes', isolation: 'namespaces', pids: 64 });
+    expect(drainSeconds).toBe(3);
+    for (const wrong of [
+      { file: { broker: { sweep_seconds: 0 } } },
+      { file: { broker: { sweep: 1 } } },
+      { file: { local: { isolation: 'chroot' } } },
+      { variables: { AILSD_SERVER_BROKER_SWEEP_SECONDS: '1e1' } },
+      { variables: { AILSD_SERVER_LOCAL_ISOLATION: 'maybe' } },
+      { variables: { SANDBOX_AUTH_SECRET: 'hunter2' } },
+    ])
+      expect(errorOf(wrong).code).toBe('CONFIG_INVALID');
   });
 
   it('command line wins over variables, and variables over the file', () => {

@@ -3,10 +3,13 @@ import { spawn } from '@lydell/node-pty';
 import { Terminal } from '@xterm/headless';
 import { BIN, type CliOptions, cleanEnvironment } from './cli.js';
 import { eventually } from './eventually.js';
+import { screenCells } from './screen-cells.js';
 
 export interface PtyProgram extends Disposable {
   /** The rows of the screen as a person sees them, without the empty ones at the end. */
   screen(): string;
+  /** The screen with its colours and styles, a row each, and the cursor. */
+  cells(): string[];
   /** Every byte the program sent. */
   raw(): string;
   type(text: string): void;
@@ -58,6 +61,7 @@ export function programInPty(
   };
   return {
     screen,
+    cells: () => screenCells(terminal),
     raw: () => raw,
     type: (text) => pty.write(text),
     resize: (columns, height) => pty.resize(columns, height),

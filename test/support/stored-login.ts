@@ -76,19 +76,27 @@ export function expectWholeStore(folder: string): void {
 }
 
 /** A folder in front of PATH with a browser opener that only writes down what it was asked to open. */
-export function fakeOpener(folder: string): { path: string; opened: () => string[] } {
+export function fakeOpener(folder: string): {
+  path: string;
+  opened: () => string[];
+  /** The names of the variables it was given. */
+  variables: () => string[];
+} {
   const bin = join(folder, 'bin');
   const log = join(folder, 'opened');
   mkdirSync(bin, { recursive: true });
-  const script = `#!/bin/sh\nfor one in "$@"; do printf '%s\\n' "$one" >> '${log}'; done\n`;
+  const script = `#!/bin/sh\nenv > '${log}.env'\nfor one in "$@"; do printf '%s\\n' "$one" >> '${log}'; done\n`;
   writeFileSync(join(bin, 'xdg-open'), script, { mode: 0o755 });
   return {
     path: `${bin}:${process.env['PATH']}`,
-    opened: () =>
-      existsSync(log)
-        ? readFileSync(log, 'utf8')
-            .split('\n')
-            .filter((line) => line !== '')
-        : [],
+    opened: () => linesOf(log),
+    variables: () => linesOf(`${log}.env`).map((line) => line.split('=', 1)[0] ?? ''),
   };
+}
+
+function linesOf(file: string): string[] {
+  if (!existsSync(file)) return [];
+  return readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '');
 }

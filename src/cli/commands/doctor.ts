@@ -1,4 +1,4 @@
-/** `ailsd doctor`: looks at everything ailsd needs on this machine and says what to do about what is missing. */
+/** `ailsd doctor`: looks at everything ailsd needs, here and at the server, and says what to do about what is missing. */
 import { AilsdError } from '../../protocol/errors.js';
 import { columns } from '../columns.js';
 import { Command } from '../command.js';
@@ -10,7 +10,7 @@ import type { Style } from '../style.js';
 
 export function doctorCommand(context: Context): Command {
   return new Command('doctor')
-    .description('check that this machine has what ailsd needs')
+    .description('check that ailsd has what it needs, here and at the server')
     .example('ailsd doctor', 'look at everything')
     .example('ailsd doctor --json', 'for a bug report or a script')
     .action(() => runDoctor(context));

@@ -6,7 +6,7 @@ import { isScope, LOGIN_SCOPES, SCOPES } from '../../protocol/scopes.js';
 import { Command } from '../command.js';
 import { isOn } from '../config.js';
 import type { Context } from '../context.js';
-import { createAuthWorld } from '../login/auth-world.js';
+import { createAuthWorld, serverUrl } from '../login/auth-world.js';
 import { nearest } from '../nearest.js';
 
 interface Options {
@@ -40,11 +40,22 @@ export function loginCommand(context: Context): Command {
     .option('--qr', 'show a QR code whatever the size of the terminal')
     .example('ailsd login', 'see an address and a code; approve in any browser')
     .example('ailsd login --scope read:sandbox', 'a login that can only look')
+    .example(
+      'ailsd login --profile work --url https://ailsd.example.com',
+      'and keep both as a profile',
+    )
     .example('ailsd login --with-token < token.txt', 'with a token from elsewhere');
   return command.action((options: Options) => runLogin(context, options, methodOf(command)));
 }
 
 async function runLogin(context: Context, options: Options, method: Method): Promise<void> {
+  const makeProfile = context.settings.newProfile();
+  await logIn(context, options, method);
+  if (makeProfile === undefined) return;
+  context.output.notice(`profile ${await makeProfile()} now stands for ${serverUrl(context)}`);
+}
+
+async function logIn(context: Context, options: Options, method: Method): Promise<void> {
   using world = createAuthWorld(context);
   const scopes = options.scope ?? [];
   if (method === 'withToken') {

@@ -1,5 +1,8 @@
 /** The completion script for bash: needs nothing but bash itself. */
-import { type CompletionNode, commandPaths, flagsWithValue, optionsWithChoices } from './tree.js';
+import { type CompletionNode, flagsWithValue, optionsWithChoices } from './tree.js';
+import { type LineWords, walkLoop } from './walk.js';
+
+const WORDS: LineWords = { first: 1, last: 'COMP_CWORD', word: `\${COMP_WORDS[i]}` };
 
 export function bashScript(nodes: readonly CompletionNode[]): string {
   return `# bash completion for ailsd, made by \`ailsd completion bash\`
@@ -9,18 +12,7 @@ _ailsd() {
   # bash takes --output=json for three words.
   [[ $cur == = ]] && cur=
   [[ $prev == = ]] && prev=\${COMP_WORDS[COMP_CWORD-2]}
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    word=\${COMP_WORDS[i]}
-    case $word in
-      --) return ;;
-      ${flagsWithValue(nodes).join('|')}) ((i++)); continue ;;
-      -*) continue ;;
-    esac
-    case \${at%/}/$word in
-      ${commandPaths(nodes).join('|')}) at=\${at%/}/$word place=0 ;;
-      *) ((place++)) ;;
-    esac
-  done
+${walkLoop(nodes, WORDS)}
   case $prev in
 ${choiceCases(nodes)}
     ${flagsWithValue(nodes).join('|')}) return ;;

@@ -1,6 +1,7 @@
 /** The command tree as the completion scripts need it: a flat list, each command by its path. */
 import type { Command } from 'commander';
 import { describeCommand } from '../describe.js';
+import { SETTING_NAMES, setting } from '../settings/table.js';
 
 export interface CompletionNode {
   /** `/` for the program itself, `/config/get` for a command of it. */
@@ -42,7 +43,19 @@ function walk(command: Command, path: string): CompletionNode[] {
     arguments: described.arguments.map((argument) => argument.choices),
   };
   const below = command.commands.flatMap((child) => walk(child, join(path, child.name())));
-  return [node, ...below];
+  return [node, ...below, ...(path === SET ? settingNodes(node) : [])];
+}
+
+const SET = '/config/set';
+
+/** What a setting may be depends on which it is: to the scripts its name is one more step on the way. */
+function settingNodes({ options }: CompletionNode): CompletionNode[] {
+  return SETTING_NAMES.map((name) => ({
+    path: join(SET, name),
+    commands: [],
+    options,
+    arguments: [setting(name).choices ?? []],
+  }));
 }
 
 function join(path: string, name: string): string {

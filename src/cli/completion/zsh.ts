@@ -2,11 +2,13 @@
 import {
   type CompletionNode,
   type CompletionOption,
-  commandPaths,
   flagsWithValue,
   optionsWithChoices,
   type Word,
 } from './tree.js';
+import { type LineWords, walkLoop } from './walk.js';
+
+const WORDS: LineWords = { first: 2, last: 'CURRENT', word: `\${words[i]}` };
 
 export function zshScript(nodes: readonly CompletionNode[]): string {
   return `#compdef ailsd
@@ -14,18 +16,7 @@ export function zshScript(nodes: readonly CompletionNode[]): string {
 _ailsd() {
   local at=/ place=0 i word
   local -a found
-  for ((i = 2; i < CURRENT; i++)); do
-    word=\${words[i]}
-    case $word in
-      --) return ;;
-      ${flagsWithValue(nodes).join('|')}) ((i++)); continue ;;
-      -*) continue ;;
-    esac
-    case \${at%/}/$word in
-      ${commandPaths(nodes).join('|')}) at=\${at%/}/$word place=0 ;;
-      *) ((place++)) ;;
-    esac
-  done
+${walkLoop(nodes, WORDS)}
   case \${words[CURRENT-1]} in
 ${choiceCases(nodes)}
     ${flagsWithValue(nodes).join('|')}) return ;;

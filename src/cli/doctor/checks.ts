@@ -8,11 +8,14 @@ import type { Context } from '../context.js';
 import { wantsColour } from '../style.js';
 import type { Check, Finding } from './check.js';
 import { runProbe } from './probe.js';
+import { checkLogin, checkServer, clockDifference } from './server-checks.js';
 
 export const CHECKS: readonly Check[] = [
   { name: 'node', run: checkNode },
   { name: 'settings', run: checkSettings },
+  { name: 'server', run: checkServer },
   { name: 'clock', run: checkClock },
+  { name: 'login', run: checkLogin },
   { name: 'terminal', run: checkTerminal },
   { name: 'pty', run: checkPty },
   { name: 'keychain', run: checkKeychain },
@@ -42,8 +45,10 @@ function checkSettings({ settings }: Context): Finding {
 
 const FAST_CLOCK_MS = 5 * 60_000;
 
-/** Nothing on this machine can have been written in the future; a server's clock is compared when there is one. */
-function checkClock(): Finding {
+/** By the server's, where it says; else by this: nothing on this machine can have been written in the future. */
+async function checkClock(context: Context): Promise<Finding> {
+  const compared = await clockDifference(context);
+  if (compared !== undefined) return compared;
   const detail = new Date().toISOString();
   const behindMs = statSync(import.meta.filename).mtimeMs - Date.now();
   if (behindMs < FAST_CLOCK_MS) return { state: 'ok', detail };

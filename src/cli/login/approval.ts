@@ -22,7 +22,7 @@ export async function whileWaiting<T>(
   if (!canOpen) return await work(waiting);
   using _key = onEnter(() => {
     waiting.afterEnter();
-    void openBrowser(url).then((opened) => {
+    void openBrowser(context, url).then((opened) => {
       if (!opened) waiting.say('no browser could be opened; use the address above');
     });
   });

@@ -1,6 +1,7 @@
 /** What the client's login needs, made of this command's settings and surroundings. Nothing slow is made before it is used. */
 import { join } from 'node:path';
 import { systemClock } from '../../base/clock.js';
+import type { Logger } from '../../base/logger.js';
 import type { AuthWorld } from '../../client/auth/world.js';
 import { chooseStore } from '../../client/credentials/choose-store.js';
 import type { Http } from '../../client/http/http.js';
@@ -56,17 +57,21 @@ function storeWanted(value: string | undefined): Parameters<typeof chooseStore>[
 }
 
 async function openHttp({ settings, environment, debug, io }: Context): Promise<Http> {
-  const [{ createHttp }, { proxySettings }, { createLogger, silentLogger }] = await Promise.all([
+  const [{ createHttp }, { proxySettings }] = await Promise.all([
     import('../../client/http/http.js'),
     import('../../client/http/proxy.js'),
-    import('../../base/logger.js'),
   ]);
-  const write = (line: string): void => io.err.write(line);
   return createHttp({
     proxy: proxySettings(environment.variable),
     caFile: settings.find('ca_file')?.value,
     userAgent: `ailsd/${VERSION}`,
     clock: systemClock,
-    logger: debug ? createLogger({ write, clock: systemClock, level: 'debug' }) : silentLogger,
+    logger: debug ? await debugLogger(io) : undefined,
   });
+}
+
+async function debugLogger({ err }: Context['io']): Promise<Logger> {
+  const { createLogger } = await import('../../base/logger.js');
+  const write = (line: string): void => err.write(line);
+  return createLogger({ write, clock: systemClock, level: 'debug' });
 }

@@ -14,7 +14,9 @@ export function whyNoBrowser(context: Context, wanted: boolean): string | undefi
 }
 
 /** `url` has been checked: https, or http to this machine. Whether a browser came up nobody can tell. */
-export async function openBrowser(url: string): Promise<boolean> {
+export async function openBrowser({ environment }: Context, url: string): Promise<boolean> {
+  // `open` passes on all there is.
+  environment.hideFromChildren();
   try {
     const { default: open } = await import('open');
     const child = await open(url);

@@ -5,6 +5,7 @@ import { isScope, SCOPES } from '../../protocol/scopes.js';
 import { columns } from '../columns.js';
 import type { Context } from '../context.js';
 import { escapeText } from '../escape.js';
+import { accountText } from './account-text.js';
 import { timeText } from './time-text.js';
 
 export interface Granted {
@@ -15,30 +16,36 @@ export interface Granted {
 
 export function printGranted({ output, style }: Context, granted: Granted): void {
   const { credential, store, asked } = granted;
-  const { issuer, account, tenant, clientId, scopes, threads, accessExpiresAtMs } = credential;
+  const { issuer, account, name, tenant, clientId, scopes, threads } = credential;
+  const { accessExpiresAtMs, loginExpiresAtMs } = credential;
   const missing = asked.filter((scope) => !scopes.includes(scope));
   const document = {
     server: issuer,
     account,
+    name: name ?? null,
     tenant: tenant ?? null,
     client_id: clientId,
     scopes,
     not_granted: missing,
     threads: threads ?? null,
     expires_at: new Date(accessExpiresAtMs).toISOString(),
+    login_expires_at:
+      loginExpiresAtMs === undefined ? null : new Date(loginExpiresAtMs).toISOString(),
     renewable: credential.refreshToken !== undefined,
     source: null,
     stored: { kind: store.kind, place: store.place },
   };
+  // A token that is renewed says nothing of how long one is logged in.
+  const until = loginExpiresAtMs ?? (document.renewable ? undefined : accessExpiresAtMs);
   output.result(document, () => {
     const rows = [
       [style.dim('  scopes'), escapeText(scopes.join(' ')) || style.warn('none')],
       ...missing.map((scope) => [style.dim('  cannot'), style.warn(cannot(scope))]),
       ...(threads === undefined ? [] : [[style.dim('  only in'), escapeText(threads.join(' '))]]),
-      ...(document.renewable ? [] : [[style.dim('  until'), timeText(accessExpiresAtMs)]]),
+      ...(until === undefined ? [] : [[style.dim('  until'), timeText(until)]]),
       [style.dim('  stored'), escapeText(store.place)],
     ];
-    const head = `Logged in to ${escapeText(issuer)} as ${style.bold(escapeText(account))}`;
+    const head = `Logged in to ${escapeText(issuer)} as ${accountText(account, name, style)}`;
     return `${head}\n${columns(rows)}`;
   });
 }

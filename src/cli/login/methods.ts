@@ -1,4 +1,5 @@
 /** The ways to log in: each gets tokens and keeps them. The store is decided and announced before anything is asked for. */
+import { hostname } from 'node:os';
 import type { Secret } from '../../base/secret.js';
 import {
   awaitApproval,
@@ -9,7 +10,7 @@ import { connectIssuer, type Issuer } from '../../client/auth/issuer.js';
 import { keepLogin } from '../../client/auth/keep-login.js';
 import { type IndirectSource, tokensFromSource } from '../../client/auth/source-access.js';
 import { type Tokens, toCredential } from '../../client/auth/tokens.js';
-import { whoIs } from '../../client/auth/whoami.js';
+import { nameOf, whoIs } from '../../client/auth/whoami.js';
 import type { AuthWorld } from '../../client/auth/world.js';
 import type { ChosenStore } from '../../client/credentials/choose-store.js';
 import type { Credential } from '../../client/credentials/credential.js';
@@ -36,7 +37,10 @@ export function deviceLogin(
   return login(context, world, options, CLI_CLIENT_ID, async () => {
     const { signal } = context;
     const issuer = await connect(world, signal);
-    const code = await requestDeviceCode(issuer, options.scopes, signal);
+    const code = await requestDeviceCode(issuer, options.scopes, {
+      signal,
+      machineName: hostname(),
+    });
     const { verificationUri: url, verificationUriComplete: completeUrl, userCode } = code;
     const { expiresInSeconds } = code;
     const address = { url, completeUrl, code: userCode, expiresInSeconds };
@@ -69,7 +73,13 @@ export function webLogin(context: Context, world: AuthWorld, options: LoginOptio
       text: 'waiting for the browser',
       mayOpenBrowser: options.mayOpenBrowser,
     };
-    return await whileWaiting(context, approval, () => web.finished({ signal }));
+    return await whileWaiting(context, approval, (waiting) =>
+      web.finished({
+        signal,
+        wrongCode: () =>
+          waiting.say('a code came back that the server did not give to this login; still waiting'),
+      }),
+    );
   });
 }
 
@@ -88,6 +98,7 @@ export async function tokenLogin(context: Context, world: AuthWorld, token: Secr
     issuer: world.url(),
     clientId: answer.client_id,
     account: answer.sub,
+    ...(answer.name && { name: answer.name }),
     tenant: answer.tenant,
     scopes: answer.scopes,
     threads: answer.threads,
@@ -121,7 +132,9 @@ async function login(
 ): Promise<void> {
   const url = world.url();
   using chosen = await openStore(context, world);
-  const credential = toCredential(await getTokens(), url, clientId);
+  const tokens = await getTokens();
+  const name = await nameOf(world, tokens.accessToken, context.signal);
+  const credential = { ...toCredential(tokens, url, clientId), ...(name && { name }) };
   await keep(context, world, chosen.store, credential, scopes);
 }
 
@@ -143,7 +156,7 @@ async function keep(
   const before = await store.current(credential.issuer).catch(() => undefined);
   await keepLogin(world, store, credential, context.signal);
   if (before !== undefined && before.account !== credential.account) {
-    context.output.notice(`this replaces ${before.account} as the account in use`);
+    context.output.notice(`this replaces ${before.name ?? before.account} as the account in use`);
   }
   printGranted(context, { credential, store, asked });
 }

@@ -1,5 +1,6 @@
 /** Options and checks that several `ailsd server` commands share. */
-import { resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import { AilsdError } from '../../protocol/errors.js';
 import { isScope, SCOPES } from '../../protocol/scopes.js';
@@ -29,6 +30,16 @@ export function folderOf({ environment }: Context, { dir }: FolderOptions): stri
   if (dir !== undefined) return resolve(environment.workingFolder ?? '/', dir);
   throw new AilsdError('USAGE', '--dir is missing', {
     hint: "name the server's data folder with --dir FOLDER or AILSD_DIR",
+  });
+}
+
+/** The data folder of a server that is there: for a command that asks somebody something first. */
+export function serverFolderOf(context: Context, options: FolderOptions): string {
+  const folder = folderOf(context, options);
+  if (existsSync(join(folder, 'server.json'))) return folder;
+  throw new AilsdError('NOT_FOUND', `${folder} holds no server`, {
+    details: { field: 'dir' },
+    hint: 'make one with `ailsd server init --dir DIR`',
   });
 }
 

@@ -13,11 +13,14 @@ export async function readPassword(context: Context, name: string): Promise<stri
       hint: 'pipe it to standard input, or let one be made with --generate',
     });
   }
-  const [first, again] = await ask(context, [`Password for ${name}: `, 'The same again: ']);
+  const question = `Password for ${name}, at least ${PASSWORD_MIN_CHARACTERS} characters: `;
+  const [first, again] = await ask(context, [question, 'The same again: ']);
   if (first === again) return first ?? '';
   throw new AilsdError('USAGE', 'the two passwords differ', { hint: 'run it again' });
 }
 
+/** What the server takes; told before anybody types. */
+const PASSWORD_MIN_CHARACTERS = 8;
 const MOST_BYTES = 8_192;
 const EMPTY_PIPE_WAIT_MS = 5;
 

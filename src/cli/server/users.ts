@@ -1,17 +1,20 @@
 /** `ailsd server user`: who may sign in. */
 import { AilsdError } from '../../protocol/errors.js';
+import { SCOPES } from '../../protocol/scopes.js';
 import { columns } from '../columns.js';
 import { Command } from '../command.js';
 import type { Context } from '../context.js';
 import { escapeText } from '../escape.js';
+import { EXIT } from '../exit-codes.js';
 import type { Document } from './document.js';
 import {
+  collectScopes,
   type FolderOptions,
-  folderOf,
   folderOption,
   itemsOf,
   operate,
   scopeOption,
+  serverFolderOf,
   shown,
 } from './options.js';
 import { readPassword } from './password.js';
@@ -20,6 +23,7 @@ interface Options extends FolderOptions {
   readonly tenant?: string;
   readonly scope?: readonly string[];
   readonly generate?: boolean;
+  readonly yes?: boolean;
   readonly upstream?: string;
   readonly upstreamSubject?: string;
 }
@@ -35,6 +39,8 @@ export function userCommand(context: Context): Command {
     logoutCommand,
     disableCommand,
     enableCommand,
+    scopesCommand,
+    removeCommand,
     listCommand,
   ])
     command.addCommand(part(context));
@@ -84,6 +90,33 @@ function enableCommand(context: Context): Command {
     .action((name: string, options: Options) => runSwitch(context, 'user-enable', name, options));
 }
 
+function scopesCommand(context: Context): Command {
+  return tenantOption(
+    folderOption(
+      new Command('scopes')
+        .argument('<name>', 'what the user signs in as')
+        .argument('[scope...]', 'all that a login of this user may do; none: nothing'),
+    ),
+  )
+    .note('Scopes:', Object.entries(SCOPES))
+    .description('say anew what a user’s logins may do, those there are included')
+    .example(
+      'ailsd server user scopes ada read:sandbox exec:sandbox --dir ./data',
+      'from the next token of each login on',
+    )
+    .action((name: string, scopes: readonly string[], options: Options) =>
+      runScopes(context, name, scopes, options),
+    );
+}
+
+function removeCommand(context: Context): Command {
+  return onUser('rm')
+    .option('--yes', 'do not ask')
+    .description('remove a user for good, and end all logins')
+    .example('ailsd server user rm ada --dir ./data', 'asks first; disable can be undone')
+    .action((name: string, options: Options) => runRemove(context, name, options));
+}
+
 function listCommand(context: Context): Command {
   return tenantOption(folderOption(new Command('list')))
     .description('list the users of a tenant')
@@ -125,6 +158,41 @@ async function runSwitch(
   context.output.result(user, () => `${shown(user, 'name')} ${stateOf(user)}`);
 }
 
+async function runScopes(
+  context: Context,
+  name: string,
+  words: readonly string[],
+  options: Options,
+): Promise<void> {
+  const scopes = [...new Set(words.flatMap((word) => parseScopeWords(word)))];
+  const input = { name, tenant: options.tenant, scopes };
+  const user = await operate(context, 'user-scopes', options, input);
+  context.output.result(user, () => `${shown(user, 'name')} ${shown(user, 'scopes') || 'nothing'}`);
+}
+
+function parseScopeWords(word: string): readonly string[] {
+  try {
+    return collectScopes(word);
+  } catch (error) {
+    const hint = error instanceof Error ? error.message : String(error);
+    throw new AilsdError('USAGE', `there is no scope ${word}`, { hint });
+  }
+}
+
+async function runRemove(context: Context, name: string, options: Options): Promise<void> {
+  serverFolderOf(context, options);
+  if (options.yes !== true) {
+    const { confirm } = await import('./confirm.js');
+    const question = `Remove ${name} and end all logins, for good?`;
+    if (!(await confirm(context, question))) {
+      context.output.notice('nothing was removed');
+      return context.exit(EXIT.failed);
+    }
+  }
+  const user = await operate(context, 'user-rm', options, { name, tenant: options.tenant });
+  context.output.result(user, () => `${shown(user, 'name')} removed`);
+}
+
 async function runLogout(context: Context, name: string, options: Options): Promise<void> {
   const user = await operate(context, 'user-logout', options, { name, tenant: options.tenant });
   context.output.result(user, () => `${shown(user, 'name')} is logged out everywhere`);
@@ -133,13 +201,20 @@ async function runLogout(context: Context, name: string, options: Options): Prom
 async function runList(context: Context, options: Options): Promise<void> {
   const users = itemsOf(await operate(context, 'user-list', options, { tenant: options.tenant }));
   context.output.list(users, () =>
-    columns(users.map((user) => [shown(user, 'name'), stateOf(user), shown(user, 'scopes')])),
+    columns(
+      users.map((user) => [
+        shown(user, 'name'),
+        shown(user, 'id'),
+        stateOf(user),
+        shown(user, 'scopes'),
+      ]),
+    ),
   );
 }
 
-/** The folder first: nobody types a password to learn that --dir is missing. */
+/** The folder first: nobody types a password to learn that there is no server. */
 function passwordOf(context: Context, name: string, options: Options): Promise<string> | undefined {
-  folderOf(context, options);
+  serverFolderOf(context, options);
   return options.generate === true ? undefined : readPassword(context, escapeText(name));
 }
 

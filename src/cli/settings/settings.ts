@@ -32,6 +32,7 @@ export class Settings {
   readonly #options: GivenOptions;
   readonly #notice: Talk['notice'];
   readonly #trace: Talk['trace'];
+  #mayBeNew = false;
   #file: ConfigFile | undefined;
   #project: { readonly found: ProjectFile | undefined } | undefined;
 
@@ -64,6 +65,23 @@ export class Settings {
     return { value, origin: { kind: 'file', path: configPath(this.#environment) } };
   }
 
+  /**
+   * Where the command line itself names both a profile that is not there and a server: from here on it counts as one
+   * without settings, and what is given makes it, to be called once the server has proved to be of use.
+   */
+  newProfile(): (() => Promise<string>) | undefined {
+    const { profile } = this.#options;
+    const url = this.fromOptionOrVariable('url');
+    if (profile === undefined || url?.origin.kind !== 'option') return undefined;
+    const name = this.profile.value;
+    if (name === DEFAULT_PROFILE || this.file.profiles.includes(name)) return undefined;
+    this.#mayBeNew = true;
+    return async () => {
+      await this.file.set(name, 'url', url.value);
+      return name;
+    };
+  }
+
   find(name: SettingName): Found | undefined {
     const found = this.#find(name);
     if (found !== undefined)
@@ -83,7 +101,7 @@ export class Settings {
     }
 
     const { value: profile, origin } = this.profile;
-    if (origin.kind !== 'default') this.file.require(profile);
+    if (origin.kind !== 'default' && !this.#mayBeNew) this.file.require(profile);
     const ofProfile = this.file.get(profile, name);
     if (ofProfile !== undefined) {
       return { value: ofProfile, origin: { kind: 'profile', name: profile } };

@@ -27,7 +27,11 @@ export type AccessOrigin =
       /** For people. */
       readonly place: string;
       readonly account: string;
+      /** How people know the account. */
+      readonly name: string | undefined;
       readonly tenant: string | undefined;
+      /** When the login ends however often it is renewed. */
+      readonly loginExpiresAtMs: number | undefined;
     };
 
 export interface AccessRequest {
@@ -116,13 +120,14 @@ async function accessFromStore(
 }
 
 function toAccess(credential: Credential, { kind, place }: CredentialStore): Access {
-  const { accessToken, accessExpiresAtMs, scopes, account, tenant, refreshToken } = credential;
+  const { accessToken, accessExpiresAtMs, scopes, refreshToken } = credential;
+  const { account, name, tenant, loginExpiresAtMs } = credential;
   return {
     token: accessToken,
     expiresAtMs: accessExpiresAtMs,
     renewAtMs: refreshToken === undefined ? undefined : renewAtMs(credential),
     scopes,
-    origin: { kind: 'stored', store: kind, place, account, tenant },
+    origin: { kind: 'stored', store: kind, place, account, name, tenant, loginExpiresAtMs },
   };
 }
 

@@ -5,6 +5,7 @@ import { parse } from '../../protocol/parse.js';
 import {
   deviceCodeAnswer,
   GRANT_TYPES,
+  MACHINE_NAME_MAX_CHARACTERS,
   pollIntervalSeconds,
   SLOW_DOWN_SECONDS,
 } from '../../protocol/shapes/issuer.js';
@@ -27,10 +28,16 @@ export interface DeviceCode {
   readonly receivedAt: number;
 }
 
+export interface DeviceCodeOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** What this machine is called: shown to whoever approves. An issuer that does not know it passes it over. */
+  readonly machineName?: string | undefined;
+}
+
 export async function requestDeviceCode(
   issuer: Issuer,
   scopes: readonly string[],
-  signal?: AbortSignal,
+  { signal, machineName }: DeviceCodeOptions = {},
 ): Promise<DeviceCode> {
   const endpoint = issuer.metadata.device_authorization_endpoint;
   if (endpoint === undefined) {
@@ -40,6 +47,8 @@ export async function requestDeviceCode(
   }
   // openid-client refuses an `interval` of 0, which counts as 5; hence a request of our own.
   const body = new URLSearchParams({ client_id: issuer.clientId, scope: scopes.join(' ') });
+  const machine = machineName?.slice(0, MACHINE_NAME_MAX_CHARACTERS) ?? '';
+  if (machine !== '') body.set('machine_name', machine);
   const headers = { accept: 'application/json' };
   const response = await createFetch(issuer.http)(endpoint, {
     method: 'POST',

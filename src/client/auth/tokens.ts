@@ -12,6 +12,8 @@ export interface Tokens {
   /** What was granted, which may be less than what was asked for. */
   readonly scopes: readonly string[];
   readonly refreshToken: Secret | undefined;
+  /** When the login ends, by this machine's clock; absent where the issuer does not say. */
+  readonly loginExpiresAtMs: number | undefined;
   /** What the token says about whom it is for; nothing where it is not a JWT. */
   readonly claims: ReadableClaims | undefined;
 }
@@ -31,14 +33,28 @@ export function toTokens(answer: TokenAnswer, asked: readonly string[], nowMs: n
     accessExpiresAtMs: obtainedAtMs + Math.round(lifeSeconds * 1000),
     scopes: scope === undefined ? asked : scopeWords(scope),
     refreshToken: refresh_token === undefined ? undefined : new Secret(refresh_token),
+    loginExpiresAtMs: loginEnd(answer, obtainedAtMs),
     claims,
   };
 }
+
+/** Some issuers write 0 for no end at all. */
+function loginEnd(answer: TokenAnswer, nowMs: number): number | undefined {
+  const { refresh_token, refresh_token_expires_in: seconds } = answer;
+  if (refresh_token === undefined || seconds === undefined) return undefined;
+  return seconds > 0 && seconds <= LONGEST_LOGIN_SECONDS
+    ? nowMs + Math.round(seconds * 1000)
+    : undefined;
+}
+
+/** A hundred years. */
+const LONGEST_LOGIN_SECONDS = 3_155_760_000;
 
 /** The login these tokens make. */
 export function toCredential(tokens: Tokens, issuer: string, clientId: string): Credential {
   const { claims, refreshToken, accessToken, accessExpiresAtMs, obtainedAtMs, scopes } = tokens;
   const { tenant, threads } = claims ?? {};
+  const { loginExpiresAtMs } = tokens;
   return {
     issuer,
     clientId,
@@ -50,6 +66,7 @@ export function toCredential(tokens: Tokens, issuer: string, clientId: string): 
     ...(tenant === undefined ? {} : { tenant }),
     ...(threads === undefined ? {} : { threads }),
     ...(refreshToken === undefined ? {} : { refreshToken }),
+    ...(loginExpiresAtMs === undefined ? {} : { loginExpiresAtMs }),
   };
 }
 

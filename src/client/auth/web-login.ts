@@ -7,7 +7,7 @@ import {
   randomPKCECodeVerifier,
   randomState,
 } from 'openid-client';
-import { createDeferred, type Deferred } from '../../base/deferred.js';
+import { BoundedQueue } from '../../base/bounded-queue.js';
 import { AilsdError } from '../../protocol/errors.js';
 import { type Refusal, refusalText } from './grant-outcome.js';
 import type { Issuer } from './issuer.js';
@@ -27,6 +27,8 @@ export interface WebLogin extends AsyncDisposable {
 export interface WebLoginOptions {
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** The browser brought a code that the issuer did not give to this login; the right one is still waited for. */
+  readonly wrongCode?: (() => void) | undefined;
 }
 
 const TIMEOUT_MS = 300_000;
@@ -43,7 +45,9 @@ export async function startWebLogin(issuer: Issuer, scopes: readonly string[]): 
   const verifier = randomPKCECodeVerifier();
   const state = randomState();
   const challenge = await calculatePKCECodeChallenge(verifier);
-  const listener = await listenOnce(state);
+  const listener = await listenFor(
+    (query) => isFrom(issuer, query) && query.get('state') === state,
+  );
   const { href } = buildAuthorizationUrl(issuer.configuration(), {
     redirect_uri: listener.url,
     scope: scopes.join(' '),
@@ -54,17 +58,43 @@ export async function startWebLogin(issuer: Issuer, scopes: readonly string[]): 
   const checks = { pkceCodeVerifier: verifier, expectedState: state };
   return {
     url: listener.leadTo(href),
-    finished: async ({ timeoutMs = TIMEOUT_MS, signal } = {}) => {
-      const callback = await listener.answered(issuer, timeoutMs, signal);
-      const outcome = await issuer.outcome({ scopes, signal }, (configuration) =>
-        authorizationCodeGrant(configuration, callback.url, checks),
-      );
-      await callback.finish(outcome.kind === 'granted');
-      if (outcome.kind === 'granted') return outcome.tokens;
-      throw outcome.kind === 'failed' ? outcome.failure : endingOf(outcome);
+    finished: async ({ timeoutMs = TIMEOUT_MS, signal, wrongCode } = {}) => {
+      const deadline = issuer.clock.monotonic() + timeoutMs;
+      for (let wrong = 0; ; wrong += 1) {
+        const callback = await listener.answered(issuer, deadline, signal);
+        const outcome = await issuer.outcome({ scopes, signal }, (configuration) =>
+          authorizationCodeGrant(configuration, callback.url, checks),
+        );
+        await callback.finish(outcome.kind === 'granted');
+        if (outcome.kind === 'granted') return outcome.tokens;
+        if (outcome.kind === 'failed') throw outcome.failure;
+        // Whoever has seen the state can send any code here: that must not cost the login its own.
+        if (outcome.error !== 'invalid_grant') throw endingOf(outcome);
+        if (wrong + 1 === MOST_WRONG_CODES) throw tooManyWrong();
+        wrongCode?.();
+      }
     },
     [Symbol.asyncDispose]: () => listener[Symbol.asyncDispose](),
   };
+}
+
+const MOST_WRONG_CODES = 5;
+
+function tooManyWrong(): AilsdError {
+  return new AilsdError(
+    'LOGIN_FAILED',
+    `the browser brought ${MOST_WRONG_CODES} codes that the server did not give to this login`,
+    {
+      details: { oauth_error: 'invalid_grant' },
+      hint: 'run it again; if it happens again, something on this machine interferes: use `ailsd login` without --web',
+    },
+  );
+}
+
+/** RFC 9207: an issuer that says it names itself does so in each redirect. */
+function isFrom({ metadata }: Issuer, query: URLSearchParams): boolean {
+  const isNamed = metadata.authorization_response_iss_parameter_supported === true;
+  return !isNamed || query.get('iss') === metadata.issuer;
 }
 
 function endingOf(refusal: Refusal): AilsdError {
@@ -86,14 +116,20 @@ interface Listener extends AsyncDisposable {
   readonly url: string;
   /** An address here that leads there, for the first who asks for it. */
   leadTo(target: string): string;
-  answered(issuer: Issuer, timeoutMs: number, signal?: AbortSignal): Promise<Callback>;
+  /** The next redirect that came, each code once. */
+  answered(issuer: Issuer, deadline: number, signal?: AbortSignal): Promise<Callback>;
 }
 
-/** Takes one redirect that knows the state; whatever else comes to the port is turned away and changes nothing. */
-async function listenOnce(state: string): Promise<Listener> {
-  const arrived = createDeferred<Callback>();
+/** Takes redirects that are ours, a few of them; whatever else comes to the port is turned away and changes nothing. */
+async function listenFor(isOurs: (query: URLSearchParams) => boolean): Promise<Listener> {
+  const arrived = new BoundedQueue<Callback>({
+    maxItems: MOST_WRONG_CODES,
+    maxWeight: MOST_WRONG_CODES,
+    weigh: () => 1,
+  });
+  const arrivals = arrived[Symbol.asyncIterator]();
+  const codes = new Set<string | null>();
   let origin = '';
-  let taken = false;
   let start: { readonly path: string; readonly target: string } | undefined;
   const server = createServer((request, response) => {
     const url = addressOf(request, origin);
@@ -103,13 +139,15 @@ async function listenOnce(state: string): Promise<Listener> {
       answer(response, 303, webPage('leaving'), { location: target });
       return;
     }
-    const isOurs = url?.pathname === CALLBACK_PATH && url.searchParams.get('state') === state;
-    if (taken || !isOurs) {
+    const code = url?.searchParams.get('code') ?? null;
+    const isCallback = url?.pathname === CALLBACK_PATH && isOurs(url.searchParams);
+    const isNew = !codes.has(code) && codes.size < MOST_WRONG_CODES;
+    if (!isCallback || !isNew) {
       answer(response, 404, webPage('unknown'));
       return;
     }
-    taken = true;
-    arrived.resolve({ url, finish: (approved) => finish(response, approved) });
+    codes.add(code);
+    arrived.push({ url, finish: (approved) => finish(response, approved) });
   });
   server.requestTimeout = REQUEST_MS;
   server.maxHeadersCount = MOST_HEADERS;
@@ -120,8 +158,9 @@ async function listenOnce(state: string): Promise<Listener> {
       start = { path: `${START_PATH}${randomState()}`, target };
       return `${origin}${start.path}`;
     },
-    answered: (issuer, timeoutMs, signal) => within(arrived, issuer, timeoutMs, signal),
+    answered: (issuer, deadline, signal) => within(arrivals, issuer, deadline, signal),
     [Symbol.asyncDispose]: async () => {
+      arrived.close();
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     },
@@ -156,17 +195,17 @@ function listen(server: Server): Promise<number> {
 }
 
 async function within(
-  arrived: Deferred<Callback>,
+  arrivals: AsyncIterator<Callback>,
   { clock }: Issuer,
-  timeoutMs: number,
+  deadline: number,
   signal: AbortSignal | undefined,
 ): Promise<Callback> {
   const timer = new AbortController();
   const stop = signal === undefined ? timer.signal : AbortSignal.any([timer.signal, signal]);
   try {
     const callback = await Promise.race([
-      arrived.promise,
-      clock.sleep(timeoutMs, stop).then(() => undefined),
+      arrivals.next().then(({ value }) => value),
+      clock.sleep(Math.max(0, deadline - clock.monotonic()), stop).then(() => undefined),
     ]);
     if (callback !== undefined) return callback;
   } finally {

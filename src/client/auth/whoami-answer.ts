@@ -6,10 +6,11 @@ import type { WhoamiAnswer } from '../../protocol/shapes/whoami.js';
 /** Takes what the schema `whoamiAnswer` takes; a test holds the two together. */
 export function parseWhoami(value: unknown): WhoamiAnswer {
   const answer = record(value, 'body');
-  const { act, threads } = answer;
+  const { act, threads, name } = answer;
   const isGiven = (member: unknown): boolean => member !== undefined && member !== null;
   return {
     sub: text(answer['sub'], 'sub'),
+    ...(isGiven(name) ? { name: label(name, 'name') } : {}),
     principal: kind(answer['principal']),
     tenant: text(answer['tenant'], 'tenant'),
     client_id: text(answer['client_id'], 'client_id'),
@@ -33,6 +34,13 @@ function text(value: unknown, field: string): string {
     throw wrong(field);
   }
   return value;
+}
+
+/** For people, on one line. */
+function label(value: unknown, field: string): string {
+  const words = text(value, field);
+  if (/^[^\x00-\x1f\x7f-\x9f]{1,128}$/.test(words)) return words;
+  throw wrong(field);
 }
 
 function list(value: unknown, field: string): string[] {

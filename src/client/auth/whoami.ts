@@ -73,3 +73,18 @@ function answerInstead(error: unknown): undefined {
   if (status >= 500) throw new AilsdError('UNREACHABLE', message, { cause: error, details });
   throw error;
 }
+
+/** What people call the account of a token, where the server says it soon; whether it does decides nothing. */
+export async function nameOf(
+  world: AuthWorld,
+  token: Secret,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(NAME_LIMIT_MS)]);
+  return whoIs(world, token, limit).then(
+    (answer) => answer?.name,
+    () => undefined,
+  );
+}
+
+const NAME_LIMIT_MS = 3_000;

@@ -23,6 +23,8 @@ export interface Credential extends CredentialKey {
   readonly accessExpiresAtMs: number;
   readonly refreshToken?: Secret | undefined;
   readonly obtainedAtMs: number;
+  /** When the login ends however often it is renewed, by this machine's clock; absent where the issuer does not say. */
+  readonly loginExpiresAtMs?: number | undefined;
 }
 
 /** Bounds on what is kept and on what is taken for a credential when it is read back. */
@@ -61,6 +63,7 @@ export interface StoredCredential {
   readonly access_expires_at: number;
   readonly refresh_token?: string | undefined;
   readonly obtained_at: number;
+  readonly login_expires_at?: number | undefined;
 }
 
 export function toStored(credential: Credential): StoredCredential {
@@ -76,6 +79,7 @@ export function toStored(credential: Credential): StoredCredential {
     access_expires_at: credential.accessExpiresAtMs,
     refresh_token: credential.refreshToken?.reveal(),
     obtained_at: credential.obtainedAtMs,
+    login_expires_at: credential.loginExpiresAtMs,
   };
 }
 
@@ -96,7 +100,9 @@ export function parseStored(value: unknown): Credential | undefined {
   const tenant = optional(value['tenant'], text);
   const threads = optional(value['threads'], list);
   const refreshToken = optional(value['refresh_token'], token);
+  const loginExpiresAtMs = optional(value['login_expires_at'], time);
   if (name === BAD || tenant === BAD || threads === BAD || refreshToken === BAD) return undefined;
+  if (loginExpiresAtMs === BAD) return undefined;
   return {
     issuer,
     clientId,
@@ -109,6 +115,7 @@ export function parseStored(value: unknown): Credential | undefined {
     ...(tenant === undefined ? {} : { tenant }),
     ...(threads === undefined ? {} : { threads }),
     ...(refreshToken === undefined ? {} : { refreshToken }),
+    ...(loginExpiresAtMs === undefined ? {} : { loginExpiresAtMs }),
   };
 }
 

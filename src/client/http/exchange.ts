@@ -88,7 +88,8 @@ class Phases {
   readonly #clock: Clock;
   readonly #limits: ExchangeLimits;
   readonly #late: (error: PhaseTimeout) => void;
-  #timer = new AbortController();
+  readonly #ended = new AbortController();
+  #current: Phase | undefined;
 
   constructor(clock: Clock, limits: ExchangeLimits, late: (error: PhaseTimeout) => void) {
     this.#clock = clock;
@@ -97,19 +98,23 @@ class Phases {
   }
 
   begin(phase: Phase): void {
-    this.end();
-    this.#timer = new AbortController();
+    this.#current = phase;
     const limitMs = this.#limits[`${phase}Ms`];
-    this.#clock.sleep(limitMs, this.#timer.signal).then(
-      () => this.#late(new PhaseTimeout(phase, limitMs)),
+    this.#clock.sleep(limitMs, this.#ended.signal).then(
+      () => {
+        if (this.#current === phase) this.#late(new PhaseTimeout(phase, limitMs));
+      },
       () => undefined,
     );
   }
 
   end(): void {
-    this.#timer.abort();
+    this.#ended.abort(OVER);
   }
 }
+
+/** Made once: a reason of its own would be an error with a stack. */
+const OVER = new Error('over');
 
 function onConnected(outgoing: ClientRequest, connected: () => void): void {
   outgoing.once('socket', (socket) => {
@@ -121,19 +126,27 @@ function onConnected(outgoing: ClientRequest, connected: () => void): void {
 
 async function readAnswer(incoming: IncomingMessage, maxBytes: number): Promise<HttpResponse> {
   if (Number(incoming.headers['content-length'] ?? 0) > maxBytes) throw new AnswerTooLong(maxBytes);
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of incoming) {
-    if (!(chunk instanceof Uint8Array)) continue;
-    length += chunk.length;
-    if (length > maxBytes) throw new AnswerTooLong(maxBytes);
-    chunks.push(chunk);
-  }
+  const body = await readBody(incoming, maxBytes);
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(incoming.headers)) {
     if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value;
   }
-  return { status: incoming.statusCode ?? 0, headers, body: Buffer.concat(chunks, length) };
+  return { status: incoming.statusCode ?? 0, headers, body };
+}
+
+/** By events: an async iterator takes most of a millisecond to begin. A line that is cut is an error event. */
+function readBody(incoming: IncomingMessage, maxBytes: number): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const chunks: Uint8Array[] = [];
+    let length = 0;
+    incoming.on('data', (chunk: Uint8Array) => {
+      length += chunk.length;
+      if (length > maxBytes) reject(new AnswerTooLong(maxBytes));
+      else chunks.push(chunk);
+    });
+    incoming.once('end', () => resolve(Buffer.concat(chunks, length)));
+    incoming.once('error', reject);
+  });
 }
 
 /** A length that is said lets old proxies be; without a body only methods that usually have one say so. */

@@ -17,7 +17,8 @@ export interface HttpOptions {
   readonly caFile?: string | undefined;
   readonly userAgent: string;
   readonly clock: Clock;
-  readonly logger: Logger;
+  /** Told of each request; nobody by default. */
+  readonly logger?: Logger | undefined;
 }
 
 export interface HttpRequest {
@@ -76,10 +77,9 @@ class HttpClient implements Http {
   }
 
   async request(request: HttpRequest): Promise<HttpResponse> {
-    const { clock, logger } = this.#options;
     const { signal, method = 'GET' } = request;
     const url = this.#urlOf(request.url);
-    const begin = clock.monotonic();
+    const told = this.#tell(method, url);
     let status: number | undefined;
     try {
       signal?.throwIfAborted();
@@ -89,10 +89,19 @@ class HttpClient implements Http {
     } catch (error) {
       throw toFailure(error, { host: url.host, signal });
     } finally {
-      // A query may hold what is nobody's business; the path does not.
-      const durationMs = Math.round(clock.monotonic() - begin);
-      logger.debug('request', { method, host: url.host, path: url.pathname, status, durationMs });
+      told?.(status);
     }
+  }
+
+  /** A query may hold what is nobody's business; the path does not. */
+  #tell(method: string, { host, pathname: path }: URL) {
+    const { clock, logger } = this.#options;
+    if (logger === undefined) return undefined;
+    const begin = clock.monotonic();
+    return (status: number | undefined): void => {
+      const durationMs = Math.round(clock.monotonic() - begin);
+      logger.debug('request', { method, host, path, status, durationMs });
+    };
   }
 
   async json({ json, ...request }: JsonRequest): Promise<JsonAnswer> {

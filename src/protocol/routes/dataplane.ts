@@ -1,4 +1,5 @@
 /** What a sandbox itself serves: commands, files and streams, each for a capability of the token. */
+import type { Capability } from '../capabilities.js';
 import type { ErrorCode } from '../errors.js';
 import type { Route } from './route.js';
 
@@ -9,6 +10,7 @@ export const UNAUTHENTICATED_CONNECTIONS = { total: 256, perAddress: 32 } as con
 export const AUTH_SECONDS = 5;
 
 const FILE = '/files/{path}';
+const COMMAND = '/v1/commands/{command_id}';
 const BYTES = { media: 'application/octet-stream' } as const;
 const TAR = { media: 'application/x-tar' } as const;
 
@@ -20,6 +22,9 @@ const ALWAYS = [
   'BACKEND_UNAVAILABLE',
   'INTERNAL',
 ] as const satisfies readonly ErrorCode[];
+
+/** Whoever may run commands may learn how they went; so may whoever may read. */
+const LOOKING = ['process', 'fs:ro'] as const satisfies readonly Capability[];
 
 /** FORBIDDEN is a path that leaves the workspace by a link. */
 const READING = [...ALWAYS, 'FORBIDDEN', 'NOT_FOUND', 'PRECONDITION_FAILED'] as const;
@@ -38,6 +43,52 @@ export const DATAPLANE_ROUTES = {
     answers: { 200: [{ shape: 'commandResult' }], 202: [{ shape: 'commandState' }] },
     errors: [...ALWAYS, 'PAYLOAD_TOO_LARGE'],
     idempotent: false,
+  },
+  listSandboxCommands: {
+    method: 'GET',
+    path: '/v1/commands',
+    family: 'exec',
+    summary: 'List the commands that run or ran, the latest first',
+    auth: 'sandbox-token',
+    capabilities: LOOKING,
+    query: 'pageQuery',
+    answers: { 200: [{ shape: 'commandPage' }] },
+    errors: ALWAYS,
+    idempotent: true,
+  },
+  getSandboxCommand: {
+    method: 'GET',
+    path: COMMAND,
+    family: 'exec',
+    summary: 'See whether a command runs, or how it ended',
+    auth: 'sandbox-token',
+    capabilities: LOOKING,
+    answers: { 200: [{ shape: 'commandState' }] },
+    errors: [...ALWAYS, 'NOT_FOUND'],
+    idempotent: true,
+  },
+  getSandboxCommandLogs: {
+    method: 'GET',
+    path: `${COMMAND}/logs`,
+    family: 'exec',
+    summary: 'Read what a command wrote, and with `follow=1` what it goes on to write',
+    auth: 'sandbox-token',
+    capabilities: LOOKING,
+    query: 'commandLogQuery',
+    answers: { 200: [{ media: 'application/jsonl', shape: 'logChunk' }] },
+    errors: [...ALWAYS, 'NOT_FOUND'],
+    idempotent: true,
+  },
+  endSandboxCommand: {
+    method: 'DELETE',
+    path: COMMAND,
+    family: 'exec',
+    summary: 'End a command and everything it started',
+    auth: 'sandbox-token',
+    capability: 'process',
+    answers: { 204: [] },
+    errors: [...ALWAYS, 'NOT_FOUND'],
+    idempotent: true,
   },
   uploadFile: {
     method: 'POST',
@@ -118,6 +169,39 @@ export const DATAPLANE_ROUTES = {
     headers: ['If-Match'],
     answers: { 204: [] },
     errors: READING,
+    idempotent: true,
+  },
+  listShells: {
+    method: 'GET',
+    path: '/v1/shells',
+    family: 'shells',
+    summary: 'List the shells, also those whose end nobody has seen',
+    auth: 'sandbox-token',
+    capability: 'shell:ro',
+    answers: { 200: [{ shape: 'shellList' }] },
+    errors: ALWAYS,
+    idempotent: true,
+  },
+  endShell: {
+    method: 'DELETE',
+    path: '/v1/shells/{shell_id}',
+    family: 'shells',
+    summary: 'End the programs of a shell: asked first, then made to',
+    auth: 'sandbox-token',
+    capability: 'shell',
+    answers: { 204: [] },
+    errors: [...ALWAYS, 'NOT_FOUND'],
+    idempotent: true,
+  },
+  readShellLog: {
+    method: 'GET',
+    path: '/v1/shells/{shell_id}/log',
+    family: 'shells',
+    summary: 'Read the recording of a shell (asciicast v2), also of one that has ended',
+    auth: 'sandbox-token',
+    capability: 'shell:ro',
+    answers: { 200: [{ media: 'application/x-asciicast' }] },
+    errors: [...ALWAYS, 'NOT_FOUND'],
     idempotent: true,
   },
   shellSocket: {

@@ -22,7 +22,9 @@ export const FAMILIES = {
   internal: 'Between a sandbox and the broker',
   exec: 'Commands in a sandbox',
   files: 'Files in a sandbox',
+  shells: 'Shells in a sandbox',
   sockets: 'Streams of a sandbox',
+  relay: 'The same through the relay, for a sandbox that is reached through the broker alone',
 } as const;
 
 export type Family = keyof typeof FAMILIES;
@@ -57,6 +59,8 @@ interface Common {
   readonly scopes?: readonly Scope[];
   /** What the sandbox token must allow, or what an access token's scopes must turn into. */
   readonly capability?: Capability;
+  /** Capabilities of which one is enough. */
+  readonly capabilities?: readonly Capability[];
   readonly query?: ShapeName;
   readonly errors: readonly ErrorCode[];
 }

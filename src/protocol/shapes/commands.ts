@@ -20,6 +20,8 @@ const encoding = z.literal('base64');
 
 export const execRequest = z.object({
   argv: argv.check(z.meta({ type: 'array', items: { type: 'string' }, minItems: 1 })),
+  /** The caller's own name for it: what runs or ran under it is answered with, and never run again. */
+  command_id: z.optional(commandId),
   cwd: z.optional(path),
   env: z.optional(env.check(z.meta({ type: 'object', additionalProperties: { type: 'string' } }))),
   stdin: z.optional(z.string().check(z.maxLength(STDIN_MAX_CHARS))),
@@ -88,6 +90,15 @@ export const logQuery = z.object({
   /** Only the last so many lines of what is there already. */
   tail: z.optional(queryNumber(0, 100_000)),
 });
+
+export const commandLogQuery = z.object({
+  ...logQuery.shape,
+  /** The first bytes the caller lacks of each output. */
+  stdout_offset: z.optional(queryNumber(0, Number.MAX_SAFE_INTEGER)),
+  stderr_offset: z.optional(queryNumber(0, Number.MAX_SAFE_INTEGER)),
+});
+
+export type CommandLogQuery = z.output<typeof commandLogQuery>;
 
 /** One piece of a log; a log is such objects, one a line. */
 export const logChunk = z.object({

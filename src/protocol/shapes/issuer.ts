@@ -51,7 +51,14 @@ const clientProof = {
   client_assertion: z.optional(token),
 };
 
-export const deviceCodeRequest = z.object({ ...clientProof, scope: z.optional(scope) });
+export const MACHINE_NAME_MAX_CHARACTERS = 64;
+
+export const deviceCodeRequest = z.object({
+  ...clientProof,
+  scope: z.optional(scope),
+  /** What the machine that asks calls itself; shown to whoever approves, as a claim. */
+  machine_name: z.optional(text(1, MACHINE_NAME_MAX_CHARACTERS)),
+});
 
 /** A page a person is sent to: https, or http on this very machine. */
 const pageUrl = z
@@ -144,6 +151,8 @@ export const tokenAnswer = z.object({
   token_type: bearerType,
   expires_in: maybe(z.number().check(z.positive(), z.maximum(31_536_000))),
   refresh_token: maybe(token),
+  /** How long the login lasts, however often it is renewed. What others mean by a strange number is not known. */
+  refresh_token_expires_in: maybe(z.number()),
   id_token: maybe(token),
   /** Absent when it is exactly what was asked for. */
   scope: maybe(scope),

@@ -1,35 +1,35 @@
 /** Serves routes of the protocol's table by code given for them: finds the route, asks who calls, writes the answer. */
 import { getRequestListener } from '@hono/node-server';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { type Context, Hono } from 'hono';
 import { AilsdError } from '../../protocol/errors.js';
-import type { Principal } from '../../protocol/principal.js';
 import type { Route } from '../../protocol/routes/route.js';
 import { matchRoute, ROUTES, type RouteName, routeNames } from '../../protocol/routes.js';
 import { hasAuthorization } from './bearer.js';
 import { type Answer, Call, type RouteCode } from './call.js';
+import { type CallerParts, callerOf, checkParameters } from './caller.js';
 import { errorAnswer } from './errors.js';
 import type { Exchange } from './exchange.js';
-import { authenticate, type VerifyToken } from './principal.js';
+import { streamAnswer } from './stream-answer.js';
 
-export interface AppParts {
+export interface AppParts extends CallerParts {
   readonly routes: Readonly<Partial<Record<RouteName, RouteCode>>>;
-  readonly verify: VerifyToken;
 }
 
 /** Answers every exchange, whatever happens in it. */
-export function createApp({ routes, verify }: AppParts): (exchange: Exchange) => Promise<void> {
+export function createApp({ routes, ...parts }: AppParts): (exchange: Exchange) => Promise<void> {
   // The path is matched as it was sent: a thread may be called `..`, and URL parsers fold even `%2E%2E`.
   const app = new Hono<HonoEnv>({ getPath: (_, options) => options?.env?.exchange.path ?? '/' });
   for (const name of routeNames()) {
     const code = routes[name];
     const route: Route = ROUTES[name];
     if (code === undefined || route.method === 'WS') continue;
-    const caller = callerOf(route, verify);
+    const caller = callerOf(route, parts);
     app.on(route.method, honoPath(route.path), (context) =>
       answered(context.env.exchange, async (exchange) => {
         exchange.note({ route: name });
-        const principal = await caller(exchange);
-        const call = new Call(exchange, context.req.param(), principal);
+        const found = await caller(exchange);
+        const call = new Call(exchange, checkParameters(context.req.param()), found);
         return toResponse(await code(call), exchange);
       }),
     );
@@ -55,20 +55,6 @@ interface HonoEnv {
   readonly Bindings: { readonly exchange: Exchange };
 }
 
-function callerOf(
-  route: Route,
-  verify: VerifyToken,
-): (exchange: Exchange) => Promise<Principal | undefined> {
-  switch (route.auth) {
-    case 'none':
-      return async () => undefined;
-    case 'access-token':
-      return (exchange) => authenticate(exchange, verify, route.scopes);
-    default:
-      throw new Error(`${route.path} asks for ${route.auth}, which is not served here`);
-  }
-}
-
 async function answered(
   exchange: Exchange,
   work: (exchange: Exchange) => Promise<Response>,
@@ -81,8 +67,12 @@ async function answered(
   }
 }
 
-function toResponse({ status = 200, headers, body }: Answer, exchange: Exchange): Response {
+async function toResponse(answer: Answer, exchange: Exchange): Promise<Response> {
+  const { status = 200, headers, body, text, stream, isSent } = answer;
+  if (stream !== undefined) await streamAnswer(exchange, answer);
+  if (stream !== undefined || isSent === true) return RESPONSE_ALREADY_SENT;
   const all = { ...exchange.headers, ...headers };
+  if (text !== undefined) return new Response(text, { status, headers: all });
   if (body === undefined) return new Response(null, { status, headers: all });
   return new Response(JSON.stringify(body), {
     status,

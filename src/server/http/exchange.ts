@@ -17,6 +17,19 @@ export interface ExchangeParts {
   readonly isHttps: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Aborts when the server wants to end: what goes on without an end of its own is to end. */
+  readonly draining: AbortSignal;
+  /** Told once, when all is over. */
+  readonly onEnd?: ((ended: EndedExchange) => void) | undefined;
+}
+
+/** What is counted of it: nothing that names anybody. */
+export interface EndedExchange {
+  /** The route's name in the protocol's table, if it has one. */
+  readonly route: string | undefined;
+  /** `undefined`: the caller had gone. */
+  readonly status: number | undefined;
+  readonly seconds: number;
 }
 
 export class Exchange {
@@ -28,12 +41,16 @@ export class Exchange {
   readonly headers: Record<string, string>;
   /** As it stood on the request line, without the query, which may hold anything. */
   readonly path: string;
+  readonly draining: AbortSignal;
+  readonly #onEnd: ExchangeParts['onEnd'];
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #begin: number;
   #gone: AbortController | undefined;
   #notes: LogFields = {};
   #isAnsweredElsewhere = false;
+  #isUpgraded = false;
+  #isEnded = false;
   #error: unknown;
 
   constructor(parts: ExchangeParts) {
@@ -48,16 +65,23 @@ export class Exchange {
       ...(isHttps ? HTTPS_HEADERS : {}),
     };
     this.path = pathOf(request.url ?? '/');
+    this.draining = parts.draining;
+    this.#onEnd = parts.onEnd;
     this.#clock = clock;
     this.#logger = logger;
     this.#begin = clock.monotonic();
     response.once('close', () => this.#end());
   }
 
+  /** Whether the caller left before the answer was whole. */
+  get isGone(): boolean {
+    return this.response.destroyed && !this.response.writableFinished;
+  }
+
   /** Aborts when the caller has gone before the answer was whole. */
   get signal(): AbortSignal {
     this.#gone ??= new AbortController();
-    if (this.response.destroyed && !this.response.writableFinished) this.#gone.abort(CALLER_GONE);
+    if (this.isGone || this.#isEnded) this.#gone.abort(CALLER_GONE);
     return this.#gone.signal;
   }
 
@@ -81,6 +105,10 @@ export class Exchange {
   fail(thrown: unknown): void {
     this.#error = thrown;
     const { request, response } = this;
+    if (this.#isUpgraded) {
+      request.socket.destroy();
+      return;
+    }
     if (response.headersSent) {
       // Half an answer can't be taken back; a cut line tells the caller that it is not whole.
       response.destroy();
@@ -102,28 +130,42 @@ export class Exchange {
     this.#error = thrown;
   }
 
+  /** From here on the connection is no longer HTTP; its line in the log comes when it closes. */
+  upgraded(): void {
+    this.#isUpgraded = true;
+    this.response.detachSocket(this.request.socket);
+    this.request.socket.once('close', () => this.#end());
+  }
+
   #end(): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
     const { request, response, requestId, origin } = this;
-    const isWhole = response.writableFinished;
-    if (!isWhole) this.#gone?.abort(CALLER_GONE);
+    const isWhole = this.#isUpgraded || response.writableFinished;
+    if (!isWhole || this.#isUpgraded) this.#gone?.abort(CALLER_GONE);
     const isFault = this.#error !== undefined && toAilsdError(this.#error).row.status >= 500;
+    const status = this.#isUpgraded ? 101 : response.statusCode;
+    const ms = this.#clock.monotonic() - this.#begin;
+    const route = this.#routeName();
+    this.#onEnd?.({ route, status: isWhole ? status : undefined, seconds: ms / 1_000 });
     this.#logger[isFault ? 'error' : 'info']('request', {
       request_id: requestId,
       method: request.method,
       ...this.#notes,
-      route: this.#notes['route'] ?? this.#routeLabel(),
-      status: isWhole ? response.statusCode : null,
-      duration_ms: Math.round((this.#clock.monotonic() - this.#begin) * 10) / 10,
+      route: route ?? (this.#isAnsweredElsewhere ? pathLabel(this.path) : '…'),
+      status: isWhole ? status : null,
+      duration_ms: Math.round(ms * 10) / 10,
       address: origin.address,
       ...(this.#error === undefined ? {} : { error: this.#error }),
     });
   }
 
   /** Nothing of a path that nobody knows: it may hold a secret by mistake. */
-  #routeLabel(): string {
+  #routeName(): string | undefined {
+    const { route } = this.#notes;
+    if (typeof route === 'string') return route;
     const matched = matchRoute(this.request.method ?? '', this.path);
-    if (matched.kind === 'found') return matched.name;
-    return this.#isAnsweredElsewhere ? pathLabel(this.path) : '…';
+    return matched.kind === 'found' ? matched.name : undefined;
   }
 }
 

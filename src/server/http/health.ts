@@ -4,9 +4,13 @@ import type { RouteCode } from './call.js';
 /** Up is up: nothing else is asked, so that a slow store does not get a live process killed. */
 export const health: RouteCode = () => OK;
 
-/** `check` rejects when the work can't be done; it gets this long. */
-export function readiness(check: (signal: AbortSignal) => Promise<unknown>): RouteCode {
+/** `check` rejects when the work can't be done; it gets this long. Once `draining` aborts, it is not asked any more. */
+export function readiness(
+  check: (signal: AbortSignal) => Promise<unknown>,
+  draining?: AbortSignal,
+): RouteCode {
   return async ({ exchange }) => {
+    if (draining?.aborted === true) return UNAVAILABLE;
     const signal = AbortSignal.any([exchange.signal, AbortSignal.timeout(READY_TIMEOUT_MS)]);
     try {
       await Promise.race([check(signal), rejectionOf(signal)]);

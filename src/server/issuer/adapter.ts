@@ -56,7 +56,7 @@ class PayloadAdapter implements Adapter {
       // A grant is found by its id; what hangs on it, by this.
       grantId: payload.grantId,
       userCode: payload.userCode,
-      uid: payload.uid,
+      uid: this.uidOf(payload),
       expiresInMs: expiresInSeconds === undefined ? undefined : expiresInSeconds * 1000,
     });
   }
@@ -94,6 +94,10 @@ class PayloadAdapter implements Adapter {
     return new this.parts.library.errors.InvalidGrant('already used');
   }
 
+  protected uidOf({ uid }: AdapterPayload): string | undefined {
+    return uid;
+  }
+
   /** A grant's id is no secret: it opens nothing. */
   protected stored(id: string): string {
     return this.kind === 'Grant' ? id : hashId(id);
@@ -102,6 +106,11 @@ class PayloadAdapter implements Adapter {
 
 /** Everything of a login hangs on its grant, which is gone once the user's logins were ended. */
 class GrantAdapter extends PayloadAdapter {
+  /** By whom it can be found: the account whose login it is. */
+  protected override uidOf({ accountId }: AdapterPayload): string | undefined {
+    return accountId;
+  }
+
   override async find(id: string): Promise<AdapterPayload | undefined> {
     const found = await this.payloads.find(this.kind, id);
     const userId = found?.payload['accountId'];
@@ -177,9 +186,7 @@ class RefreshTokenAdapter extends PayloadAdapter {
 
   /** What the faster one is just being given hangs on the grant, and is nothing without it. */
   async #endFamily({ grantId }: StoredPayload): Promise<void> {
-    if (grantId === undefined) return;
-    await this.payloads.destroy('Grant', grantId);
-    await this.payloads.revokeByGrantId(grantId);
+    if (grantId !== undefined) await this.payloads.endGrant(grantId);
   }
 }
 

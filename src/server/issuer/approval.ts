@@ -1,4 +1,5 @@
 /** What an approver can give and gives: the scopes left after every limit, narrowed by hand, for a chosen time, in chosen threads. */
+import { randomBytes } from 'node:crypto';
 import type { Client, Grant, Provider } from 'oidc-provider';
 import type { ThreadId } from '../../protocol/ids.js';
 import { parseScopes, SCOPES, type Scope } from '../../protocol/scopes.js';
@@ -7,6 +8,7 @@ import type { ConsentView } from '../web/consent-page.js';
 import { SCOPE_CLAIMS } from './accounts.js';
 import { allowedScopes } from './client-metadata.js';
 import { DEFAULT_LIFE, LIVES, lifeSeconds } from './lives.js';
+import { type LoginOrigin, noteOrigin } from './login-origin.js';
 import { parsePins, pinGrant } from './pins.js';
 
 /** Asked for, as far as client and user allow it. */
@@ -87,6 +89,8 @@ export interface GrantParts {
   readonly user: User;
   readonly offered: Offer;
   readonly approval: Approval;
+  /** Where it was asked for from. */
+  readonly origin: LoginOrigin;
   readonly nowMs: number;
 }
 
@@ -97,6 +101,8 @@ export async function saveGrant(parts: GrantParts): Promise<string> {
     clientId: parts.client.clientId,
     accountId: parts.user.id,
   });
+  // Its owner sees and types it, so it begins with a word; the library's own may begin with a dash.
+  grant.jti = `login_${randomBytes(16).toString('hex')}`;
   if (offered.identity.length > 0) grant.addOIDCScope(offered.identity.join(' '));
   if (approval.scopes.length > 0) grant.addResourceScope(resource, approval.scopes.join(' '));
   // Said no to, not overlooked: the library would ask again.
@@ -105,6 +111,7 @@ export async function saveGrant(parts: GrantParts): Promise<string> {
   );
   if (refused.length > 0) grant.rejectResourceScope(resource, refused.join(' '));
   pinGrant(grant, approval.threads);
+  noteOrigin(grant, parts.origin);
   grant.exp = Math.floor(parts.nowMs / 1000) + approval.lifeSeconds;
   return grant.save();
 }

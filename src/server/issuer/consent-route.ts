@@ -67,6 +67,7 @@ export class ConsentRoute {
       user,
       offered,
       approval,
+      origin: { address: asking.address, userAgent: userAgentOf(request) },
       nowMs: clock.now(),
     });
     await new Audit(db).record({

@@ -102,7 +102,6 @@ export class DeviceRoute {
   ): Promise<Reply> {
     const { client, offered } = await this.#offer(asking, visit, code);
     if (client === undefined) return this.#unknown(visit);
-    const { address, userAgent, atMs } = originOf(code);
     const page = consentPage(
       {
         ...(await this.#view(visit)),
@@ -110,7 +109,7 @@ export class DeviceRoute {
         action: '/device',
         client: { id: client.clientId, name: client.clientName ?? client.clientId },
         userCode: showUserCode(code.userCode ?? ''),
-        origin: { address, userAgent, atMs },
+        origin: originOf(code),
         nowMs: this.#parts.clock.now(),
         notice: problem?.says,
       },
@@ -141,6 +140,7 @@ export class DeviceRoute {
       user,
       offered,
       approval,
+      origin: originOf(code),
       nowMs: clock.now(),
     });
     const isMine = await this.#codes.approve(code, grantId, {
@@ -231,10 +231,11 @@ function clientIdOf({ payload }: StoredPayload): string {
 
 /** As `deviceInfo` of the configuration wrote it when the login began. */
 function originOf({ payload, createdAtMs }: StoredPayload) {
-  const { address, userAgent, atMs } = fieldsIn(payload['deviceInfo']);
+  const { address, userAgent, machineName, atMs } = fieldsIn(payload['deviceInfo']);
   return {
     address: typeof address === 'string' ? address : 'unknown',
     userAgent: typeof userAgent === 'string' ? userAgent : '',
+    machineName: typeof machineName === 'string' ? machineName : undefined,
     atMs: typeof atMs === 'number' ? atMs : createdAtMs,
   };
 }

@@ -5,23 +5,27 @@ import type { Provider } from 'oidc-provider';
 import type { Clock } from '../../base/clock.js';
 import type { Logger } from '../../base/logger.js';
 import { Scope } from '../../base/scope.js';
+import type { Secret } from '../../base/secret.js';
 import { AilsdError } from '../../protocol/errors.js';
 import { DEVICE_CODE_SECONDS } from '../../protocol/shapes/issuer.js';
 import type { Db } from '../store/db.js';
+import { homePage } from '../web/home-page.js';
+import { errorPage } from '../web/outcome-page.js';
 import { AccessTokens } from './access-tokens.js';
 import { createAdapters } from './adapter.js';
 import { gateAuthorize } from './authorize-gate.js';
 import { BrowserSessions } from './browser-session.js';
 import { ConsentRoute } from './consent-route.js';
 import { DeviceRoute } from './device-route.js';
+import { logInDirectly } from './direct-login.js';
 import { GuessLimits } from './guess-limits.js';
 import { KeyRing, type RingState } from './key-ring.js';
 import { loadOidcLibrary } from './load-library.js';
-import { answerPage, isPage } from './pages.js';
+import { answerPage, isHome, isPage } from './pages.js';
 import { createProvider } from './provider.js';
-import { LIBRARY_SESSION_COOKIE, ROUTES, resourceOf } from './provider-config.js';
+import { isForPeople, LIBRARY_SESSION_COOKIE, ROUTES, resourceOf } from './provider-config.js';
 import { RefreshAnswers } from './refresh-answers.js';
-import { send, sendTooMany } from './reply.js';
+import { type Reply, send, sendTooMany, show } from './reply.js';
 import { addressOf } from './request-origin.js';
 import { SignInRoute } from './sign-in-route.js';
 import { sweepForever } from './sweep.js';
@@ -46,9 +50,11 @@ export interface IssuerParts {
 }
 
 export interface Issuer extends AsyncDisposable {
-  /** Whether a request path is the issuer's. */
-  owns(path: string): boolean;
+  /** Whether a request is the issuer's, by its path and what it takes. */
+  owns(path: string, accept?: string): boolean;
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  /** A login of the command line for a user who runs this server for themselves: its refresh token. */
+  logIn(userId: string, lifeSeconds: number): Promise<Secret>;
 }
 
 export async function createIssuer(parts: IssuerParts): Promise<Issuer> {
@@ -58,16 +64,19 @@ export async function createIssuer(parts: IssuerParts): Promise<Issuer> {
     report: (name, error) => logger.error('background work of the issuer failed', { name, error }),
   });
   try {
-    const handle = await createHandler(parts, scope);
+    const { handle, logIn } = await createHandler(parts, scope);
     const close = () => scope[Symbol.asyncDispose]();
-    return { owns, handle, [Symbol.asyncDispose]: close };
+    return { owns, handle, logIn, [Symbol.asyncDispose]: close };
   } catch (error) {
     await scope[Symbol.asyncDispose]();
     throw error;
   }
 }
 
-async function createHandler(parts: IssuerParts, scope: Scope): Promise<Issuer['handle']> {
+async function createHandler(
+  parts: IssuerParts,
+  scope: Scope,
+): Promise<Pick<Issuer, 'handle' | 'logIn'>> {
   const { db, clock, logger, audience, url: issuer } = parts;
   const url = new URL(issuer);
   if (url.origin !== issuer) {
@@ -104,16 +113,21 @@ async function createHandler(parts: IssuerParts, scope: Scope): Promise<Issuer['
   instanceFor(await keys.current());
   scope.run('sweep', () => sweepForever({ db, clock, logger, keys, signal }));
 
-  return async (request, response) => {
+  const logIn: Issuer['logIn'] = async (userId, lifeSeconds) => {
+    const { provider } = instanceFor(await keys.current());
+    return logInDirectly({ provider, db, resource, userId, lifeSeconds, nowMs: clock.now() });
+  };
+  const handle: Issuer['handle'] = async (request, response) => {
     const address = addressOf(request, parts.trustProxy);
     settleHeaders(request, url, address);
     const asked = new URL(request.url ?? '/', url);
-    const { provider, callback } = instanceFor(await keys.current());
-    if (isPage(asked.pathname)) {
-      const asking = { request, response, url: asked, address, provider };
-      return send(response, await answerPage(routes, asking));
-    }
+    if (isHome(asked.pathname, request.headers.accept)) return send(response, home(request));
     try {
+      const { provider, callback } = instanceFor(await keys.current());
+      if (isPage(asked.pathname)) {
+        const asking = { request, response, url: asked, address, provider };
+        return send(response, await answerPage(routes, asking));
+      }
       if (asked.pathname === ROUTES.userinfo) {
         return await answerUserinfo(request, response, { tokens, db });
       }
@@ -129,9 +143,16 @@ async function createHandler(parts: IssuerParts, scope: Scope): Promise<Issuer['
     } catch (error) {
       if (!isUnavailable(error) || response.headersSent) throw error;
       logger.error('the issuer failed', { error });
-      sendUnavailable(response);
+      const isPeoples = isPage(asked.pathname) || isForPeople(asked.pathname);
+      sendUnavailable(request, response, isPeoples);
     }
   };
+  return { handle, logIn };
+}
+
+function home({ method }: IncomingMessage): Reply {
+  if (method === 'GET' || method === 'HEAD') return show(homePage());
+  return show(errorPage(405, 'That is not how this page is used.'));
 }
 
 function random(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
@@ -152,8 +173,8 @@ function remembered(make: (ring: RingState) => Instance): (ring: RingState) => I
   };
 }
 
-function owns(path: string): boolean {
-  return OWN.has(path) || isPage(path) || path.startsWith(`${ROUTES.authorization}/`);
+function owns(path: string, accept?: string): boolean {
+  return OWN.has(path) || isPage(path) || isForPeople(path) || isHome(path, accept);
 }
 
 const OWN: ReadonlySet<string> = new Set([

@@ -6,6 +6,7 @@ import type { ConsentRoute } from './consent-route.js';
 import type { DeviceRoute } from './device-route.js';
 import { type Reply, show } from './reply.js';
 import type { SignInRoute } from './sign-in-route.js';
+import { takesHtml } from './unavailable.js';
 import { CALLBACK_PATH } from './upstream-login.js';
 
 /** One request for a page. */
@@ -32,6 +33,11 @@ const PATHS: ReadonlySet<string> = new Set([
   CALLBACK_PATH,
   '/sign-out',
 ]);
+
+/** The address alone, if a browser asks for it; programs that end up there get an answer for programs. */
+export function isHome(path: string, accept: string | undefined): boolean {
+  return path === '/' && takesHtml(accept);
+}
 
 export function isPage(path: string): boolean {
   return PATHS.has(path) || path.startsWith(`${CONSENT}/`);

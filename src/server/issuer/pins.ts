@@ -1,6 +1,7 @@
 /** The threads a login is pinned to, kept on its grant as an authorization detail (RFC 9396 section 2). */
 import type { Grant } from 'oidc-provider';
 import { isThreadId, type ThreadId } from '../../protocol/ids.js';
+import { fieldsIn } from './fields.js';
 
 const TYPE = 'ailsd_threads';
 
@@ -12,7 +13,13 @@ export function pinGrant(grant: Grant, threads: readonly ThreadId[]): void {
 }
 
 export function pinnedThreads(grant: Grant | undefined): readonly ThreadId[] {
-  const threads = grant?.rar?.find(({ type }) => type === TYPE)?.['threads'];
+  return threadsIn(grant?.rar);
+}
+
+/** The same of a grant's details as they are stored. */
+export function threadsIn(details: unknown): readonly ThreadId[] {
+  const list: readonly unknown[] = Array.isArray(details) ? details : [];
+  const threads = list.map(fieldsIn).find(({ type }) => type === TYPE)?.['threads'];
   return Array.isArray(threads)
     ? threads.filter((one) => typeof one === 'string' && isThreadId(one))
     : [];

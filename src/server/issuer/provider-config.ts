@@ -13,7 +13,7 @@ import { allowedScopes, EXTRA_METADATA } from './client-metadata.js';
 import type { RingState } from './key-ring.js';
 import { MAX_LOGIN_SECONDS } from './lives.js';
 import type { OidcLibrary } from './load-library.js';
-import { userAgentOf } from './request-origin.js';
+import { machineNameOf, userAgentOf } from './request-origin.js';
 
 export interface ProviderParts {
   readonly library: OidcLibrary;
@@ -48,6 +48,11 @@ export const ROUTES = {
   token: '/token',
   userinfo: '/userinfo',
 } as const;
+
+/** Of the library's paths, those that browsers are sent to. */
+export function isForPeople(path: string): boolean {
+  return path === ROUTES.authorization || path.startsWith(`${ROUTES.authorization}/`);
+}
 
 /** Its own session cookie is of no use: who is signed in is known by ours. */
 export const LIBRARY_SESSION_COOKIE = 'ailsd_authorization';
@@ -137,6 +142,7 @@ export function providerConfiguration(parts: ProviderParts): Configuration {
         deviceInfo: (ctx) => ({
           address: ctx.ip,
           userAgent: userAgentOf(ctx.req),
+          machineName: machineNameOf(ctx.oidc.body?.['machine_name']),
           atMs: parts.clock.now(),
         }),
       },
@@ -165,7 +171,7 @@ export function providerConfiguration(parts: ProviderParts): Configuration {
 }
 
 /** What is left of the life the approver chose. */
-function grantSeconds(ctx: KoaContextWithOIDC): number {
+export function grantSeconds(ctx: KoaContextWithOIDC): number {
   const exp = ctx.oidc.grant?.exp ?? 0;
   return Math.max(1, exp - Math.floor(Date.now() / 1000));
 }

@@ -8,10 +8,15 @@ import { verifyClientSecret } from '../tokens/client-secret.js';
 import { SCOPE_CLAIMS } from './accounts.js';
 import { fieldsIn } from './fields.js';
 import { answerForJwt } from './own-tokens.js';
-import { type ProviderParts, providerConfiguration } from './provider-config.js';
+import {
+  grantSeconds,
+  isForPeople,
+  type ProviderParts,
+  providerConfiguration,
+} from './provider-config.js';
 import type { RefreshAnswers } from './refresh-answers.js';
 import { EXCHANGE_PARAMETERS, type TokenExchange } from './token-exchange.js';
-import { isUnavailable, UNAVAILABLE } from './unavailable.js';
+import { isUnavailable, unavailable } from './unavailable.js';
 
 export interface ProviderSurroundings {
   readonly answers: RefreshAnswers;
@@ -67,7 +72,9 @@ export function createProvider(
           ctx.body = { ...fieldsIn(ctx.body), interval: POLL_INTERVAL_SECONDS };
         return;
       case 'token':
-        if (!answers.replace(ctx)) await answers.keep(ctx);
+        if (answers.replace(ctx)) return;
+        tellLife(ctx);
+        await answers.keep(ctx);
         return;
       case 'introspection':
       case 'revocation':
@@ -77,12 +84,20 @@ export function createProvider(
   }
 }
 
+/** The token's own life says nothing of the login's, which the approver chose. */
+function tellLife(ctx: KoaContextWithOIDC): void {
+  const body = fieldsIn(ctx.body);
+  if (ctx.status !== 200 || body['refresh_token'] === undefined) return;
+  ctx.body = { ...body, refresh_token_expires_in: grantSeconds(ctx) };
+}
+
 /** Whatever was to be said: a redirect, too, would tell the client that we are broken. */
 function sayUnavailable(ctx: KoaContextWithOIDC): void {
   ctx.remove('Location');
-  ctx.status = UNAVAILABLE.status;
-  ctx.set({ ...UNAVAILABLE.headers });
-  ctx.body = UNAVAILABLE.body;
+  const { status, headers, text } = unavailable(ctx.req, isForPeople(ctx.path));
+  ctx.status = status;
+  ctx.body = text;
+  ctx.set({ ...headers });
 }
 
 const SUPPORTED_SCOPES = [...Object.keys(SCOPE_CLAIMS), ...Object.keys(SCOPES)];

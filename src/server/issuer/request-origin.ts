@@ -30,3 +30,11 @@ const MAX_USER_AGENT = 256;
 export function userAgentOf({ headers }: IncomingMessage): string {
   return (headers['user-agent'] ?? '').slice(0, MAX_USER_AGENT);
 }
+
+/** What a machine says it is called; `undefined` for what is no name. Nobody has checked it. */
+export function machineNameOf(given: unknown): string | undefined {
+  return typeof given === 'string' && MACHINE_NAME.test(given) ? given : undefined;
+}
+
+/** Of ASCII alone: a name that looks like another, or turns the text around it, is none. */
+const MACHINE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;

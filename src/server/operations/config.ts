@@ -61,6 +61,8 @@ const client = { ...inFolder, client_id: principalId };
 const INPUTS = {
   init: z.strictObject({ ...inFolder, url: z.optional(line), store: z.optional(line) }),
   start: z.strictObject({ ...inFolder, url: z.optional(line), listen: z.optional(line) }),
+  /** A stack that somebody runs for themselves; what is there already is used. */
+  dev: z.strictObject({ ...inFolder, user: accountName }),
   migrate: z.strictObject({ ...inFolder, check: z._default(z.boolean(), false) }),
 
   'user-add': z.strictObject({
@@ -75,6 +77,8 @@ const INPUTS = {
   'user-logout': z.strictObject(user),
   'user-disable': z.strictObject(user),
   'user-enable': z.strictObject(user),
+  'user-rm': z.strictObject(user),
+  'user-scopes': z.strictObject({ ...user, scopes }),
   'user-list': z.strictObject({ ...inFolder, tenant }),
 
   'client-add': z.strictObject({

@@ -1,8 +1,8 @@
 /** A server's data folder: `server.json`, and the store unless that is elsewhere. Its owner's alone. */
 
 import { randomBytes } from 'node:crypto';
-import { type FileHandle, open, rm, stat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { type FileHandle, open, rm, rmdir, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { errorCode } from '../../base/error-code.js';
 import { AilsdError } from '../../protocol/errors.js';
 import { CONFIG_FILE } from '../config.js';
@@ -28,7 +28,7 @@ export async function readConfigFile(folder: string): Promise<unknown> {
 
 /**
  * Makes the folder, if need be, and claims it by the file: of two at once one wins. The claim is given up when
- * `fill` fails.
+ * `fill` fails, and folders that were made for it go.
  */
 export async function createDataFolder<T>(
   folder: string,
@@ -36,14 +36,32 @@ export async function createDataFolder<T>(
   fill: () => Promise<T>,
 ): Promise<T> {
   const path = join(resolve(folder), CONFIG_FILE);
-  await makeFolder(folder);
-  await claim(path, config);
+  const missing = await missingFolders(resolve(folder));
   try {
-    return await fill();
+    await makeFolder(folder);
+    await claim(path, config);
+    try {
+      return await fill();
+    } catch (error) {
+      await rm(path, { force: true });
+      throw error;
+    }
   } catch (error) {
-    await rm(path, { force: true });
+    // Only what is empty goes: another may have begun to use it.
+    for (const made of missing) await rmdir(made).catch(() => undefined);
     throw error;
   }
+}
+
+/** The innermost first. */
+async function missingFolders(path: string): Promise<readonly string[]> {
+  const isThere = await stat(path).then(
+    () => true,
+    (error: unknown) => errorCode(error) !== 'ENOENT',
+  );
+  const parent = dirname(path);
+  if (isThere || parent === path) return [];
+  return [path, ...(await missingFolders(parent))];
 }
 
 const CONFIG_MAX_BYTES = 64 * 1024;

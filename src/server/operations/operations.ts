@@ -12,10 +12,19 @@ import { listKeys, rotateKeys } from './keys.js';
 import { migrateStore } from './migrate.js';
 import type { World } from './place.js';
 import { addTrust, listTrust, removeTrust } from './trust.js';
-import { addUser, disableUser, enableUser, endLogins, listUsers, setPassword } from './users.js';
+import {
+  addUser,
+  disableUser,
+  enableUser,
+  endLogins,
+  listUsers,
+  removeUser,
+  setPassword,
+  setScopes,
+} from './users.js';
 
-/** All but `start`, which does not answer and end. */
-export type AnsweringOperation = Exclude<OperationName, 'start'>;
+/** All but those that serve, and so do not answer and end. */
+export type AnsweringOperation = Exclude<OperationName, 'start' | 'dev'>;
 
 const OPERATIONS: {
   readonly [N in AnsweringOperation]: (input: Inputs[N], world: World) => Promise<object>;
@@ -27,6 +36,8 @@ const OPERATIONS: {
   'user-logout': endLogins,
   'user-disable': disableUser,
   'user-enable': enableUser,
+  'user-rm': removeUser,
+  'user-scopes': setScopes,
   'user-list': listUsers,
   'client-add': addClient,
   'client-list': listClients,

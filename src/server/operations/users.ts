@@ -1,4 +1,4 @@
-/** Local accounts: add, list, change the password, end the logins, shut out and let in again. */
+/** Local accounts: add, list, change password and scopes, end the logins, shut out and let in again, remove. */
 import { randomBytes } from 'node:crypto';
 import { Secret } from '../../base/secret.js';
 import { AilsdError } from '../../protocol/errors.js';
@@ -66,6 +66,33 @@ export function disableUser(input: Inputs['user-disable'], world: World): Promis
 
 export function enableUser(input: Inputs['user-enable'], world: World): Promise<object> {
   return setDisabled(input, world, false);
+}
+
+export async function removeUser(input: Inputs['user-rm'], world: World): Promise<object> {
+  return inPlace(input.dir, world, ({ db }) =>
+    audited(db, async (tx) => {
+      const users = new Users(tx);
+      const user = await find(users, input);
+      await users.remove(user.id);
+      const { id, tenant, name } = user;
+      const record = { event: 'user_removed', tenant, subject: id, details: { name } };
+      return { result: toWire(user), record };
+    }),
+  );
+}
+
+/** What a login holds beyond these is gone with its next token. */
+export async function setScopes(input: Inputs['user-scopes'], world: World): Promise<object> {
+  return inPlace(input.dir, world, ({ db }) =>
+    audited(db, async (tx) => {
+      const users = new Users(tx);
+      const { id, tenant, scopes: before } = await find(users, input);
+      await users.setScopes(id, input.scopes);
+      const details = { before, scopes: input.scopes };
+      const record = { event: 'user_scopes_set', tenant, subject: id, details };
+      return { result: toWire(await find(users, input)), record };
+    }),
+  );
 }
 
 export async function listUsers(input: Inputs['user-list'], world: World): Promise<object> {

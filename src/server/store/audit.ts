@@ -1,7 +1,7 @@
 /** What happened, in the order it was recorded. The database refuses to change or remove any of it. */
 import type { Bind, Db, Row } from './db.js';
 import { NOW_SQL } from './engine-clock.js';
-import { fieldsOf, maybeTextOf, numberOf, textOf } from './row.js';
+import { fieldsOf, maybeNumberOf, maybeTextOf, numberOf, textOf } from './row.js';
 
 /** Tokens are named by `jti` alone; nothing here is a secret. */
 export interface AuditRecord {
@@ -33,6 +33,7 @@ export interface AuditFilter {
   readonly subject?: string | undefined;
   readonly threadId?: string | undefined;
   readonly sessionId?: string | undefined;
+  readonly sandboxId?: string | undefined;
 }
 
 export interface AuditPage {
@@ -77,6 +78,23 @@ export class Audit {
     const entries = rows.slice(0, limit).map(toEntry);
     return { entries, next: rows.length > limit ? entries.at(-1)?.id : undefined };
   }
+
+  /** The last so many, the oldest of them first. */
+  async listLatest(filter: AuditFilter, limit: number): Promise<readonly AuditEntry[]> {
+    const conditions = toConditions(filter);
+    const where = conditions.map(([sql]) => sql).join(' AND ') || '1 = 1';
+    const rows = await this.#db.query(
+      `SELECT * FROM audit WHERE ${where} ORDER BY id DESC LIMIT ?`,
+      [...conditions.map(([, bind]) => bind), Math.min(limit, MAX_AUDIT_PAGE)],
+    );
+    return rows.map(toEntry).reverse();
+  }
+
+  /** Of the last record of all; 0 before the first. */
+  async latestId(): Promise<number> {
+    const [row] = await this.#db.query('SELECT MAX(id) AS latest FROM audit');
+    return row === undefined ? 0 : (maybeNumberOf(row, 'latest') ?? 0);
+  }
 }
 
 /** Our name and the column's. */
@@ -102,6 +120,7 @@ function toConditions(filter: AuditFilter): readonly (readonly [sql: string, bin
     ['subject = ?', filter.subject],
     ['thread_id = ?', filter.threadId],
     ['session_id = ?', filter.sessionId],
+    ['sandbox_id = ?', filter.sandboxId],
   ];
   return candidates.flatMap(([sql, bind]) => (bind === undefined ? [] : [[sql, bind] as const]));
 }

@@ -4,10 +4,11 @@ import type { Db } from './db.js';
 import type { Migration } from './migration.js';
 import { issuerTables } from './migrations/0001-issuer.js';
 import { endedLogins } from './migrations/0002-ended-logins.js';
+import { brokerTables } from './migrations/0003-broker.js';
 import { textOf } from './row.js';
 
 /** In the order they are applied. A new one goes to the end. */
-export const MIGRATIONS: readonly Migration[] = [issuerTables, endedLogins];
+export const MIGRATIONS: readonly Migration[] = [issuerTables, endedLogins, brokerTables];
 
 /** Applies what is missing and gives its names. */
 export function migrate(

@@ -78,6 +78,34 @@ export class OidcPayloads {
     return this.#findOne(this.#sql.findByUid, kind, uid);
   }
 
+  /** The latest first, at most `limit`; those that have expired are left out. */
+  async listByUid(kind: string, uid: string, limit: number): Promise<readonly StoredPayload[]> {
+    if (!isStorable(uid)) return [];
+    return (await this.#db.query(this.#sql.listByUid, [kind, uid, limit])).map(toStored);
+  }
+
+  /** The ids of all grants that are `uid`'s, those that have expired included. */
+  async grantsOf(uid: string): Promise<readonly string[]> {
+    const rows = await this.#db.query(
+      "SELECT id FROM oidc_payloads WHERE kind = 'Grant' AND uid = ?",
+      [uid],
+    );
+    return rows.map((row) => textOf(row, 'id'));
+  }
+
+  /** When something of one of these kinds was last made for each grant that is `uid`'s. */
+  async lastMade(uid: string, kinds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    if (!isStorable(uid)) return new Map();
+    const marks = kinds.map(() => '?').join(', ');
+    const rows = await this.#db.query(
+      `SELECT grant_id, MAX(created_at) AS last_at FROM oidc_payloads WHERE kind IN (${marks})
+        AND grant_id IN (SELECT id FROM oidc_payloads WHERE kind = 'Grant' AND uid = ?)
+        GROUP BY grant_id`,
+      [...kinds, uid],
+    );
+    return new Map(rows.map((row) => [textOf(row, 'grant_id'), numberOf(row, 'last_at')]));
+  }
+
   /** Of any number of callers on any number of replicas exactly one gets `consumed`. */
   async consume(kind: string, id: string): Promise<Consumed> {
     const [consumed] = await this.#db.query(this.#sql.consume, [kind, id]);
@@ -110,6 +138,15 @@ export class OidcPayloads {
   /** Removes everything that hangs on a grant; how much it was. */
   revokeByGrantId(grantId: string): Promise<number> {
     return this.#db.run('DELETE FROM oidc_payloads WHERE grant_id = ?', [grantId]);
+  }
+
+  /** Ends a login: its grant, and everything that hangs on it. Whether there was one. */
+  async endGrant(grantId: string): Promise<boolean> {
+    const ended = await this.#db.run("DELETE FROM oidc_payloads WHERE kind = 'Grant' AND id = ?", [
+      grantId,
+    ]);
+    await this.revokeByGrantId(grantId);
+    return ended === 1;
   }
 
   /** Removes up to `limit` payloads that expired at least `graceMs` ago; how many it were. */
@@ -146,6 +183,8 @@ function statements(now: string) {
     find: `${select} WHERE kind = ? AND id = ?`,
     findByUserCode: `${select} WHERE kind = ? AND user_code = ?`,
     findByUid: `${select} WHERE kind = ? AND uid = ? ORDER BY created_at DESC LIMIT 1`,
+    listByUid: `${select} WHERE kind = ? AND uid = ? AND (expires_at IS NULL OR expires_at > ${now})
+      ORDER BY created_at DESC, id LIMIT ?`,
     upsert: `INSERT INTO oidc_payloads
         (kind, id, payload, grant_id, user_code, uid, created_at, expires_at)
       VALUES (?, ?, ?, ?, ?, ?, ${now}, ${now} + CAST(? AS BIGINT))

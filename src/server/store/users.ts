@@ -3,6 +3,7 @@ import { Secret } from '../../base/secret.js';
 import { formatScopes, parseScopes, type Scope } from '../../protocol/scopes.js';
 import { isStorable } from './bind-guard.js';
 import type { Db, Row } from './db.js';
+import { OidcPayloads } from './oidc-payloads.js';
 import { maybeNumberOf, maybeTextOf, numberOf, textOf } from './row.js';
 
 export interface NewUser {
@@ -94,6 +95,13 @@ export class Users {
 
   setScopes(id: string, scopes: readonly Scope[]): Promise<boolean> {
     return this.#changed('UPDATE users SET scopes = ? WHERE id = ?', [formatScopes(scopes), id]);
+  }
+
+  /** For good, with all logins: whoever gets the name later is somebody else. */
+  async remove(id: string): Promise<boolean> {
+    const payloads = new OidcPayloads(this.#db);
+    for (const grantId of await payloads.grantsOf(id)) await payloads.endGrant(grantId);
+    return this.#changed('DELETE FROM users WHERE id = ?', [id]);
   }
 
   /** Disabling again keeps the time of the first. Enabling brings no login back. */

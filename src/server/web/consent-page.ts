@@ -32,6 +32,8 @@ export interface Choice {
 export interface Origin {
   readonly address: string;
   readonly userAgent: string;
+  /** As the machine calls itself, which anybody can. */
+  readonly machineName?: string | undefined;
   readonly atMs: number;
 }
 
@@ -46,6 +48,7 @@ export function consentPage(view: ConsentView, status = 200): Page {
 <h2>Who is asking</h2>
 <dl>
 <div><dt>Program</dt><dd>${client.name}${client.name !== client.id && html` <span class="muted">(${client.id})</span>`}</dd></div>
+${view.origin.machineName !== undefined && html`<div><dt>Machine</dt><dd><span class="muted">says it is</span> ${view.origin.machineName}</dd></div>`}
 <div><dt>Address</dt><dd>${view.origin.address}</dd></div>
 <div><dt>When</dt><dd><time datetime="${new Date(view.origin.atMs).toISOString()}">${ago(view.nowMs - view.origin.atMs)}</time> <span class="muted">(${utc(view.origin.atMs)})</span></dd></div>
 <div><dt>Sent by</dt><dd>${view.origin.userAgent || 'unknown'}</dd></div>

@@ -43,6 +43,16 @@ export function tooManyPage(retryAfterSeconds: number, what: string): Page {
   };
 }
 
+/** While what it stands on is away. */
+export function unavailablePage(retryAfterSeconds: number): Page {
+  return {
+    ...outcome(503, 'Not just now', BAD, [
+      html`<p>The server can’t answer at the moment, and nothing was approved. Try again in a minute.</p>`,
+    ]),
+    retryAfterSeconds,
+  };
+}
+
 export function errorPage(status: number, says: string): Page {
   return outcome(status, 'That did not work', BAD, [html`<p>${says}</p>`]);
 }

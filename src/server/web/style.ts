@@ -36,6 +36,7 @@ h1 { margin: 0 0 .5rem; font-size: 1.375rem; line-height: 1.3; font-weight: 650;
 h2 { margin: 1.6rem 0 .5rem; font-size: .9375rem; font-weight: 600; }
 p { margin: 0 0 1rem; }
 main > :last-child { margin-bottom: 0; }
+a { color: var(--accent); text-underline-offset: .2em; }
 .muted, .hint { color: var(--muted); }
 .hint { font-size: .875rem; margin: .35rem 0 0; }
 .code { margin: 1rem 0 .35rem; padding: .9rem 1rem; background: var(--tint); border-radius: 10px; text-align: center;

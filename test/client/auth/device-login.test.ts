@@ -46,7 +46,7 @@ async function story(device: object, polls: readonly Answer[]): Promise<Story> {
   const login = async (signal?: AbortSignal): Promise<Tokens> => {
     const { url } = issuer;
     const connected = await connectIssuer({ url, clientId: 'ailsd-cli', http, clock });
-    const code = await requestDeviceCode(connected, SCOPES, signal);
+    const code = await requestDeviceCode(connected, SCOPES, { signal });
     return awaitApproval(connected, code, SCOPES, { signal, news: (one) => news.push(one) });
   };
   return {

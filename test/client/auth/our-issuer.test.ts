@@ -67,12 +67,18 @@ describe.concurrent('against our own issuer', () => {
         not_granted: [],
         renewable: true,
         tenant: 'default',
+        name: 'ada',
+        account: expect.stringMatching(/^usr_/),
       });
+      const { login_expires_at: end } = JSON.parse(stdout);
+      expect(Math.abs(Date.parse(end) - Date.now() - 30 * 86_400_000)).toBeLessThan(60_000);
       const who = await ailsd(['whoami', '--json'], { env: home.env });
       expect(JSON.parse(who.stdout)).toMatchObject({
         state: 'valid',
         principal: 'user',
         client_id: 'ailsd-cli',
+        name: 'ada',
+        login_expires_at: end,
       });
 
       for (let round = 0; round < (SOAK ? 20 : 1); round += 1) {
@@ -85,6 +91,10 @@ describe.concurrent('against our own issuer', () => {
         expect(home.read()?.credentials[0]?.['refresh_token']).not.toBe(before);
         expectWholeStore(home.folder);
       }
+
+      const renewed = JSON.parse((await ailsd(['whoami', '--json'], { env: home.env })).stdout);
+      expect(renewed.name).toBe('ada');
+      expect(Math.abs(Date.parse(renewed.login_expires_at) - Date.parse(end))).toBeLessThan(5_000);
 
       const last = home.read()?.credentials[0];
       const out = await ailsd(['logout', '--json'], { env: home.env });

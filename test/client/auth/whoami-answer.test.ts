@@ -24,6 +24,8 @@ function isTaken(value: unknown): boolean {
 describe('the answer to whoami', () => {
   const same: [string, unknown][] = [
     ['whole', GOOD],
+    ['with a name', { ...GOOD, name: 'Ada Lovelace' }],
+    ['with nothing for a name', { ...GOOD, name: null }],
     [
       'with an actor',
       { ...GOOD, principal: 'agent', act: { sub: 'agent', client_id: 'bot', act: { sub: 'x' } } },
@@ -42,6 +44,8 @@ describe('the answer to whoami', () => {
     ['nothing', undefined],
     ['a list', []],
     ['no sub', { ...GOOD, sub: undefined }],
+    ['a name of two lines', { ...GOOD, name: 'ada\nroot' }],
+    ['a name that is long', { ...GOOD, name: 'a'.repeat(129) }],
     ['an empty tenant', { ...GOOD, tenant: '' }],
     ['another kind of principal', { ...GOOD, principal: 'root' }],
     ['scopes as text', { ...GOOD, scopes: 'read:sandbox' }],

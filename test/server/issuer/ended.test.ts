@@ -141,7 +141,7 @@ it('a key that was made elsewhere just now is known at its first use, and looked
   expect(await ring.verifier(key.kid)).toBeDefined();
 });
 
-it('while the store is away, programs are told to try again', async () => {
+it('while the store is away, programs are told to try again, and people on a page', async () => {
   const postgres = await startPostgres();
   if (postgres.kind === 'skipped') return;
   let isStopped = false;
@@ -168,6 +168,22 @@ it('while the store is away, programs are told to try again', async () => {
       { redirect: 'manual' },
     );
     expect(authorize.status).toBe(503);
+    expect(await authorize.json()).toMatchObject({ error: 'temporarily_unavailable' });
+    for (const path of ['/authorize?client_id=x&response_type=code', '/device', '/sign-in']) {
+      const page = await fetch(`${away.url}${path}`, {
+        headers: {
+          accept: 'text/html,application/xhtml+xml',
+          cookie: `ailsd_session=${'a'.repeat(43)}`,
+        },
+        redirect: 'manual',
+      });
+      const type = page.headers.get('content-type');
+      expect([path, page.status, type]).toEqual([path, 503, 'text/html; charset=utf-8']);
+      expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
+      expect(await page.text()).toContain('Not just now');
+    }
+    const home = await fetch(away.url, { headers: { accept: 'text/html' } });
+    expect([home.status, await home.text()]).toEqual([200, expect.stringContaining('/device')]);
   } finally {
     if (!isStopped) await postgres.server[Symbol.asyncDispose]();
   }

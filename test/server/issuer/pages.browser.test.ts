@@ -78,7 +78,9 @@ describe(
               await page.screenshot({ path: join(SHOTS, path), fullPage: true });
           };
           await world.db.run('DELETE FROM attempts');
-          await page.goto(`${world.url}/device`);
+          await page.goto(world.url);
+          await check('home');
+          await page.getByRole('link', { name: 'Enter a code' }).click();
           await expect.poll(() => page.title()).toBe('Sign in · ailsd');
           await check('sign-in');
           await page.getByLabel('Account').fill('ada');
@@ -97,6 +99,7 @@ describe(
             world.url,
             'openid email read:sandbox write:sandbox exec:sandbox attach:sandbox admin:sandbox',
             { 'user-agent': 'ailsd/0.1.0 (linux; x64) node/20.20.2' },
+            { machine_name: 'm'.repeat(64) },
           );
           await page.goto(first.verification_uri_complete);
           await page.getByRole('heading', { name: 'Is this the code in your terminal?' }).waitFor();

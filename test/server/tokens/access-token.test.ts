@@ -30,7 +30,7 @@ const SEED = Number(process.env['AILSD_SEED'] ?? Math.floor(Math.random() * 2 **
 
 function broker(jwks: JwksSource, clock: ManualClock): Promise<Serving> {
   const verify = createAccessTokenVerifier({ issuer: ISSUER, audience: AUDIENCE, jwks, clock });
-  return serving({ routes: { whoami }, verify });
+  return serving({ routes: { whoami: whoami() }, verify });
 }
 
 function ask(server: Serving, ...tokens: readonly string[]): Promise<Reply> {

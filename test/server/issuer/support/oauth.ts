@@ -37,8 +37,10 @@ export async function beginLogin(
   url: string,
   scope = LOGIN_SCOPE,
   headers = {},
+  more: Readonly<Record<string, string>> = {},
 ): Promise<Answer['body']> {
-  const answer = await post(`${url}/device/code`, { client_id: CLI_CLIENT_ID, scope }, headers);
+  const fields = { client_id: CLI_CLIENT_ID, scope, ...more };
+  const answer = await post(`${url}/device/code`, fields, headers);
   if (answer.status !== 200) throw new Error(JSON.stringify(answer.body));
   return answer.body;
 }

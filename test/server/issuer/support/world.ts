@@ -116,7 +116,7 @@ async function serve(
     if (parts.options.proxies !== undefined) settleOrigin(request, proxies);
     const path = request.url?.split('?', 1)[0] ?? '/';
     parts.requests.push(`${request.method} ${path}`);
-    if (!issuer.owns(path)) {
+    if (!issuer.owns(path, request.headers.accept)) {
       response.writeHead(404).end();
       return;
     }
