@@ -6,12 +6,14 @@ import { DEFAULT_TENANT } from '../protocol/claims.js';
 import { AilsdError } from '../protocol/errors.js';
 import { LOGIN_SCOPES } from '../protocol/scopes.js';
 import { openServer } from './compose.js';
-import { CONFIG_FILE } from './config.js';
+import { CONFIG_FILE, type ServerConfig } from './config.js';
 import type { Inputs } from './operations/config.js';
 import { freshId } from './operations/data-folder.js';
 import { init } from './operations/init.js';
 import { configOf, inPlace, type World } from './operations/place.js';
 import { type LocalProvider, openLocalProvider } from './providers/local/local-provider.js';
+import { openIsolation } from './sandboxd/isolation/open-isolation.js';
+import { makeFolders } from './store/make-folders.js';
 import { Users } from './store/users.js';
 
 export interface DevServer extends AsyncDisposable {
@@ -34,7 +36,8 @@ export async function openDevServer(
     if (!existsSync(join(dir, CONFIG_FILE))) await init({ dir }, world);
     const userId = await findOrAddUser(dir, user, world);
     const config = await configOf(dir, world, { listen: '127.0.0.1:0' });
-    const { isolation, memoryBytes, pids } = config.local;
+    const { memoryBytes, pids } = config.local;
+    const { isolation, warning } = await chooseIsolation(config.local, world);
     const local = await openLocalProvider({
       dir: config.local.dir,
       isolation,
@@ -48,12 +51,35 @@ export async function openDevServer(
     const server = scope.use(await openServer({ config, clock, logger, providers: [local] }));
     const refreshToken = await server.logIn(userId, LOGIN_SECONDS);
     return {
-      ready: { url: server.url, port: server.port, refresh_token: refreshToken.reveal() },
+      ready: {
+        url: server.url,
+        port: server.port,
+        refresh_token: refreshToken.reveal(),
+        ...(warning && { warning }),
+      },
       [Symbol.asyncDispose]: () => scope[Symbol.asyncDispose](),
     };
   } catch (error) {
     await scope[Symbol.asyncDispose]();
     throw error;
+  }
+}
+
+/**
+ * A server for others refuses to work without isolation. Here it is one's own machine, and one's own programs: it works, and says so.
+ */
+async function chooseIsolation(
+  { isolation, dir }: ServerConfig['local'],
+  { clock, logger }: World,
+): Promise<{ readonly isolation: typeof isolation; readonly warning?: string }> {
+  if (isolation !== 'auto') return { isolation };
+  await makeFolders(dir);
+  try {
+    await openIsolation({ wanted: 'auto', dir, clock, logger, platform: process.platform });
+    return { isolation };
+  } catch (error) {
+    if (!(error instanceof AilsdError)) throw error;
+    return { isolation: 'none', warning: error.message };
   }
 }
 

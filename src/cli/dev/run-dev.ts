@@ -6,6 +6,7 @@ import { onAbort } from '../../base/abort.js';
 import { AilsdError } from '../../protocol/errors.js';
 import type { DevOptions } from '../commands/dev.js';
 import type { Context } from '../context.js';
+import { escapeText } from '../escape.js';
 import { jsonText } from '../output.js';
 import { whileStarting } from '../sessions/while-starting.js';
 import { takePlace } from './place.js';
@@ -30,6 +31,7 @@ export async function runDev(
     openStack(context, place.folder, thread),
   );
   place.announce({ url: stack.url, thread, config: stack.configFolder });
+  if (stack.warning !== undefined) warn(context, stack.warning);
   if (forScript) {
     io.out.write(`${jsonText({ url: stack.url, thread, env: stack.env }, false)}\n`);
     await new Promise<void>((resolve) => onAbort(signal, resolve));
@@ -39,6 +41,11 @@ export async function runDev(
   const args = command.length === 0 ? ['attach', thread] : ['exec', thread, '--', ...command];
   context.exit(await runAilsd(context, args, stack));
   if (keep) context.output.notice(`kept in ${place.folder}; \`ailsd dev --keep\` goes on with it`);
+}
+
+function warn({ output }: Context, reason: string): void {
+  output.notice(`NOT ISOLATED: what runs in this sandbox runs as you and sees your files`);
+  output.notice(`  ${escapeText(reason)}; on Debian, \`apt install bubblewrap\` changes that`);
 }
 
 function introduce(

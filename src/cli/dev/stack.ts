@@ -19,6 +19,8 @@ export interface Stack extends AsyncDisposable {
   readonly configFolder: string;
   /** Where the sandboxes and their files are. */
   readonly sandboxesFolder: string;
+  /** Why its programs are not kept apart from this machine. */
+  readonly warning: string | undefined;
 }
 
 export async function openStack(context: Context, folder: string, thread: string): Promise<Stack> {
@@ -47,6 +49,7 @@ export async function openStack(context: Context, folder: string, thread: string
       url,
       configFolder,
       sandboxesFolder: join(server, 'local', 'sandboxes'),
+      warning: typeof ready['warning'] === 'string' ? ready['warning'] : undefined,
       env: {
         AILSD_URL: url,
         AILSD_THREAD: thread,
