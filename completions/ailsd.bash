@@ -9,16 +9,17 @@ _ailsd() {
     word=${COMP_WORDS[i]}
     case $word in
       --) return ;;
-      --audience|--audit-retention-days|--cap|--ceiling|--claim|--cmd|--cursor|--data|--dir|--endpoint|--env|--environment|--escape-char|--event|--export|--for|--format|--from|--grant|--header|--hint|--history|--id|--issuer|--jwks|--limit|--listen|--login|--output|--owner|--profile|--provider|--record|--redirect-uri|--room|--sandbox|--scope|--session-id|--shell|--sidecar-audience|--sidecar-image|--sidecar-scope|--since|--state|--store|--sub|--subject|--tail|--template|--tenant|--thread|--thread-id|--timeout|--token-mode|--ttl|--until|--upstream|--upstream-subject|--url|--workdir|-d|-e|-o|-w) ((i++)); continue ;;
+      --agent-hourly|--audience|--audit-retention-days|--cap|--ceiling|--claim|--cmd|--cursor|--data|--dir|--endpoint|--env|--environment|--escape-char|--event|--export|--for|--format|--from|--grant|--header|--hint|--history|--id|--if-match|--issuer|--jwks|--language|--limit|--listen|--login|--output|--owner|--profile|--provider|--record|--redirect-uri|--room|--sandbox|--scope|--session-id|--shell|--sidecar-audience|--sidecar-image|--sidecar-scope|--since|--start-timeout|--state|--status-file|--store|--sub|--subject|--tail|--template|--tenant|--tenant-daily|--thread|--thread-id|--timeout|--token-mode|--ttl|--turn|--until|--upstream|--upstream-subject|--url|--workdir|-d|-e|-o|-w) ((i++)); continue ;;
       -*) continue ;;
     esac
     case ${at%/}/$word in
-      /attach|/dev|/login|/logout|/whoami|/token|/session|/session/get|/session/ensure|/session/list|/session/info|/session/heartbeat|/session/release|/sandbox|/sandbox/list|/sandbox/info|/sandbox/why|/sandbox/start|/sandbox/stop|/sandbox/rm|/sandbox/rename|/sandbox/logs|/shell|/shell/list|/shell/kill|/shell/log|/share|/share/add|/share/list|/share/rm|/share/invite|/server|/server/init|/server/start|/server/user|/server/user/add|/server/user/passwd|/server/user/logout|/server/user/disable|/server/user/enable|/server/user/scopes|/server/user/rm|/server/user/list|/server/client|/server/client/add|/server/client/list|/server/client/disable|/server/client/enable|/server/client/rotate-secret|/server/keys|/server/keys/rotate|/server/keys/list|/server/trust|/server/trust/add|/server/trust/list|/server/trust/rm|/server/migrate|/admin|/admin/sandboxes|/admin/sandboxes/list|/admin/sandboxes/kill|/admin/tenant|/admin/tenant/get|/admin/tenant/set|/admin/client|/admin/client/list|/admin/client/get|/admin/client/set|/admin/client/rm|/admin/trust|/admin/trust/list|/admin/trust/add|/admin/trust/rm|/admin/audit|/config|/config/get|/config/set|/config/set/url|/config/set/thread|/config/set/output|/config/set/credential_store|/config/set/ca_file|/config/unset|/config/list|/config/profiles|/config/path|/doctor|/api|/completion|/version|/help) at=${at%/}/$word place=0 ;;
+      /attach|/exec|/run|/job|/job/list|/job/wait|/job/logs|/job/kill|/code|/cp|/files|/files/ls|/files/cat|/files/put|/files/rm|/files/stat|/dev|/login|/logout|/whoami|/token|/session|/session/get|/session/ensure|/session/list|/session/info|/session/heartbeat|/session/release|/sandbox|/sandbox/list|/sandbox/info|/sandbox/why|/sandbox/start|/sandbox/stop|/sandbox/rm|/sandbox/rename|/sandbox/logs|/shell|/shell/list|/shell/kill|/shell/log|/share|/share/add|/share/list|/share/rm|/share/invite|/server|/server/init|/server/start|/server/user|/server/user/add|/server/user/passwd|/server/user/logout|/server/user/disable|/server/user/enable|/server/user/scopes|/server/user/rm|/server/user/list|/server/client|/server/client/add|/server/client/list|/server/client/disable|/server/client/enable|/server/client/rotate-secret|/server/keys|/server/keys/rotate|/server/keys/list|/server/trust|/server/trust/add|/server/trust/list|/server/trust/rm|/server/migrate|/admin|/admin/sandboxes|/admin/sandboxes/list|/admin/sandboxes/kill|/admin/tenant|/admin/tenant/get|/admin/tenant/set|/admin/quota|/admin/quota/list|/admin/quota/set|/admin/client|/admin/client/list|/admin/client/get|/admin/client/set|/admin/client/rm|/admin/trust|/admin/trust/list|/admin/trust/add|/admin/trust/rm|/admin/audit|/config|/config/get|/config/set|/config/set/url|/config/set/thread|/config/set/output|/config/set/credential_store|/config/set/ca_file|/config/unset|/config/list|/config/profiles|/config/path|/doctor|/api|/completion|/version|/help) at=${at%/}/$word place=0 ;;
       *) ((place++)) ;;
     esac
   done
   case $prev in
     -o|--output) COMPREPLY=($(compgen -W 'text json jsonl' -- "$cur")); return ;;
+    --language) COMPREPLY=($(compgen -W 'python javascript bash' -- "$cur")); return ;;
     --state) COMPREPLY=($(compgen -W 'provisioning active idle suspended terminated failed' -- "$cur")); return ;;
     --format) COMPREPLY=($(compgen -W 'text asciicast' -- "$cur")); return ;;
     --endpoint) COMPREPLY=($(compgen -W 'computer execute' -- "$cur")); return ;;
@@ -26,12 +27,27 @@ _ailsd() {
     --environment) COMPREPLY=($(compgen -W 'default-public internal-only' -- "$cur")); return ;;
     --token-mode) COMPREPLY=($(compgen -W 'jwt opaque' -- "$cur")); return ;;
     --export) COMPREPLY=($(compgen -W 'jsonl' -- "$cur")); return ;;
-    --audience|--audit-retention-days|--cap|--ceiling|--claim|--cmd|--cursor|--data|--dir|--endpoint|--env|--environment|--escape-char|--event|--export|--for|--format|--from|--grant|--header|--hint|--history|--id|--issuer|--jwks|--limit|--listen|--login|--output|--owner|--profile|--provider|--record|--redirect-uri|--room|--sandbox|--scope|--session-id|--shell|--sidecar-audience|--sidecar-image|--sidecar-scope|--since|--state|--store|--sub|--subject|--tail|--template|--tenant|--thread|--thread-id|--timeout|--token-mode|--ttl|--until|--upstream|--upstream-subject|--url|--workdir|-d|-e|-o|-w) return ;;
+    --agent-hourly|--audience|--audit-retention-days|--cap|--ceiling|--claim|--cmd|--cursor|--data|--dir|--endpoint|--env|--environment|--escape-char|--event|--export|--for|--format|--from|--grant|--header|--hint|--history|--id|--if-match|--issuer|--jwks|--language|--limit|--listen|--login|--output|--owner|--profile|--provider|--record|--redirect-uri|--room|--sandbox|--scope|--session-id|--shell|--sidecar-audience|--sidecar-image|--sidecar-scope|--since|--start-timeout|--state|--status-file|--store|--sub|--subject|--tail|--template|--tenant|--tenant-daily|--thread|--thread-id|--timeout|--token-mode|--ttl|--turn|--until|--upstream|--upstream-subject|--url|--workdir|-d|-e|-o|-w) return ;;
   esac
   if [[ $cur == -* ]]; then
     case $at in
       /) COMPREPLY=($(compgen -W '-V --version --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
       /attach) COMPREPLY=($(compgen -W '--shell --observe --cmd -w --workdir -e --env --history --escape-char --no-reconnect --record --sandbox --timeout --no-wait --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
+      /exec) COMPREPLY=($(compgen -W '-w --workdir -e --env --timeout --start-timeout -n --no-stdin --no-reconnect --status-file -t --tty -d --detach --sandbox --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
+      /run) COMPREPLY=($(compgen -W '--thread --template --keep -w --workdir -e --env --timeout --start-timeout -n --no-stdin --no-reconnect --status-file --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
+      /job) COMPREPLY=($(compgen -W '--json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
+      /job/list) COMPREPLY=($(compgen -W '--sandbox --limit --cursor --all --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
+      /job/wait) COMPREPLY=($(compgen -W '--sandbox --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
+      /job/logs) COMPREPLY=($(compgen -W '--sandbox -f --follow --tail --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
+      /job/kill) COMPREPLY=($(compgen -W '--sandbox --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
+      /code) COMPREPLY=($(compgen -W '--language --turn --timeout --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
+      /cp) COMPREPLY=($(compgen -W '--sandbox -r --recursive --if-match --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
+      /files) COMPREPLY=($(compgen -W '--json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
+      /files/ls) COMPREPLY=($(compgen -W '--sandbox --limit --cursor --all --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
+      /files/cat) COMPREPLY=($(compgen -W '--sandbox --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
+      /files/put) COMPREPLY=($(compgen -W '--sandbox --if-match --new --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
+      /files/rm) COMPREPLY=($(compgen -W '--sandbox -r --recursive --if-match --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
+      /files/stat) COMPREPLY=($(compgen -W '--sandbox --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
       /dev) COMPREPLY=($(compgen -W '--thread --keep --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
       /login) COMPREPLY=($(compgen -W '--device --web --with-token --client-credentials --oidc --scope --no-browser --qr --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
       /logout) COMPREPLY=($(compgen -W '--all --login --everywhere --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
@@ -95,6 +111,9 @@ _ailsd() {
       /admin/tenant) COMPREPLY=($(compgen -W '--json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
       /admin/tenant/get) COMPREPLY=($(compgen -W '--json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
       /admin/tenant/set) COMPREPLY=($(compgen -W '--enable --disable --environment --token-mode --audit-retention-days --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
+      /admin/quota) COMPREPLY=($(compgen -W '--json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
+      /admin/quota/list) COMPREPLY=($(compgen -W '--limit --cursor --all --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
+      /admin/quota/set) COMPREPLY=($(compgen -W '--tenant --tenant-daily --agent-hourly --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
       /admin/client) COMPREPLY=($(compgen -W '--json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
       /admin/client/list) COMPREPLY=($(compgen -W '--limit --cursor --all --json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
       /admin/client/get) COMPREPLY=($(compgen -W '--json -o --output --profile --url --debug --no-input -q --quiet -h --help' -- "$cur")) ;;
@@ -126,7 +145,9 @@ _ailsd() {
     return
   fi
   case $at:$place in
-    /:0) COMPREPLY=($(compgen -W 'attach dev login logout whoami token session sandbox shell share server admin config doctor api completion version help' -- "$cur")) ;;
+    /:0) COMPREPLY=($(compgen -W 'attach exec run job code cp files dev login logout whoami token session sandbox shell share server admin config doctor api completion version help' -- "$cur")) ;;
+    /job:0) COMPREPLY=($(compgen -W 'list wait logs kill' -- "$cur")) ;;
+    /files:0) COMPREPLY=($(compgen -W 'ls cat put rm stat' -- "$cur")) ;;
     /session:0) COMPREPLY=($(compgen -W 'get ensure list info heartbeat release' -- "$cur")) ;;
     /sandbox:0) COMPREPLY=($(compgen -W 'list info why start stop rm rename logs' -- "$cur")) ;;
     /shell:0) COMPREPLY=($(compgen -W 'list kill log' -- "$cur")) ;;
@@ -136,9 +157,10 @@ _ailsd() {
     /server/client:0) COMPREPLY=($(compgen -W 'add list disable enable rotate-secret' -- "$cur")) ;;
     /server/keys:0) COMPREPLY=($(compgen -W 'rotate list' -- "$cur")) ;;
     /server/trust:0) COMPREPLY=($(compgen -W 'add list rm' -- "$cur")) ;;
-    /admin:0) COMPREPLY=($(compgen -W 'sandboxes tenant client trust audit' -- "$cur")) ;;
+    /admin:0) COMPREPLY=($(compgen -W 'sandboxes tenant quota client trust audit' -- "$cur")) ;;
     /admin/sandboxes:0) COMPREPLY=($(compgen -W 'list kill' -- "$cur")) ;;
     /admin/tenant:0) COMPREPLY=($(compgen -W 'get set' -- "$cur")) ;;
+    /admin/quota:0) COMPREPLY=($(compgen -W 'list set' -- "$cur")) ;;
     /admin/client:0) COMPREPLY=($(compgen -W 'list get set rm' -- "$cur")) ;;
     /admin/trust:0) COMPREPLY=($(compgen -W 'list add rm' -- "$cur")) ;;
     /config:0) COMPREPLY=($(compgen -W 'get set unset list profiles path' -- "$cur")) ;;
@@ -148,7 +170,7 @@ _ailsd() {
     /config/set/credential_store:0) COMPREPLY=($(compgen -W 'auto keyring file memory' -- "$cur")) ;;
     /config/unset:0) COMPREPLY=($(compgen -W 'url thread output credential_store ca_file profile' -- "$cur")) ;;
     /completion:0) COMPREPLY=($(compgen -W 'bash zsh fish' -- "$cur")) ;;
-    /help:0) COMPREPLY=($(compgen -W 'attach dev login logout whoami token session sandbox shell share server admin config doctor api completion version help exit-codes environment json' -- "$cur")) ;;
+    /help:0) COMPREPLY=($(compgen -W 'attach exec run job code cp files dev login logout whoami token session sandbox shell share server admin config doctor api completion version help exit-codes environment json' -- "$cur")) ;;
   esac
 }
 complete -F _ailsd ailsd

@@ -284,7 +284,6 @@ export const REQUIREMENTS = [
     id: 'TK-06',
     sentence: 'Invites, rooms, elevation',
     source: 'SECURITY-CASES',
-    open: 'waits for the capability: Broker',
   },
   {
     id: 'TK-07',
@@ -301,12 +300,7 @@ export const REQUIREMENTS = [
     source: 'SECURITY-CASES',
   },
   { id: 'BR-05', sentence: 'A provider in trouble', source: 'SECURITY-CASES' },
-  {
-    id: 'BR-06',
-    sentence: 'Release races',
-    source: 'SECURITY-CASES',
-    open: 'waits for the capability: Broker',
-  },
+  { id: 'BR-06', sentence: 'Release races', source: 'SECURITY-CASES' },
   { id: 'BR-07', sentence: 'Leases, reaper and skewed clocks', source: 'SECURITY-CASES' },
   {
     id: 'BR-08',
@@ -322,37 +316,31 @@ export const REQUIREMENTS = [
     id: 'QU-01',
     sentence: 'The cap is exact',
     source: 'SECURITY-CASES',
-    open: 'waits for the capability: Exec and code',
   },
   {
     id: 'QU-02',
     sentence: 'Kill switch, two dimensions, rollover',
     source: 'SECURITY-CASES',
-    open: 'waits for the capability: Exec and code',
   },
   {
     id: 'QU-03',
     sentence: 'One audit row, whatever happens',
     source: 'SECURITY-CASES',
-    open: 'waits for the capability: Exec and code',
   },
   {
     id: 'QU-04',
     sentence: 'Append-only by the database',
     source: 'SECURITY-CASES',
-    open: 'waits for the capability: Exec and code',
   },
   {
     id: 'QU-05',
     sentence: 'Fail closed',
     source: 'SECURITY-CASES',
-    open: 'waits for the capability: Exec and code',
   },
   {
     id: 'QU-06',
     sentence: 'Truncation and redaction',
     source: 'SECURITY-CASES',
-    open: 'waits for the capability: Exec and code',
   },
   {
     id: 'WS-01',
@@ -419,37 +407,31 @@ export const REQUIREMENTS = [
     id: 'EX-01',
     sentence: 'A timeout ends the whole tree',
     source: 'SECURITY-CASES',
-    open: 'waits for the capability: Exec and code',
   },
   {
     id: 'EX-02',
     sentence: 'Floods, arguments, exit codes',
     source: 'SECURITY-CASES',
-    open: 'waits for the capability: Exec and code',
   },
   {
     id: 'FI-01',
     sentence: 'No path leaves the workspace',
     source: 'SECURITY-CASES',
-    open: 'waits for the capability: Sync',
   },
   {
     id: 'FI-02',
     sentence: 'A link swapped in mid-call',
     source: 'SECURITY-CASES',
-    open: 'waits for the capability: Sync',
   },
   {
     id: 'FI-03',
     sentence: 'Atomic replace, conditions, interruption',
     source: 'SECURITY-CASES',
-    open: 'waits for the capability: Sync',
   },
   {
     id: 'FI-04',
     sentence: 'Archives and odd files',
     source: 'SECURITY-CASES',
-    open: 'waits for the capability: Sync',
   },
   {
     id: 'SY-01',

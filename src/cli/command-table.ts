@@ -17,6 +17,42 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/attach.js')).attachCommand,
   },
   {
+    name: 'exec',
+    summary: 'run one command in the sandbox, and end with its exit code',
+    group: 'Work in a sandbox:',
+    load: async () => (await import('./commands/exec.js')).execCommand,
+  },
+  {
+    name: 'run',
+    summary: 'for CI: get a sandbox, run one command in it, and let go of it',
+    group: 'Work in a sandbox:',
+    load: async () => (await import('./commands/run.js')).runCommand,
+  },
+  {
+    name: 'job',
+    summary: 'commands that were started with `ailsd exec`: list, wait for, read and end them',
+    group: 'Work in a sandbox:',
+    load: async () => (await import('./commands/job.js')).jobCommand,
+  },
+  {
+    name: 'code',
+    summary: 'run a piece of code in the sandbox, as an agent does',
+    group: 'Work in a sandbox:',
+    load: async () => (await import('./commands/code.js')).codeCommand,
+  },
+  {
+    name: 'cp',
+    summary: 'copy files and folders into a sandbox or out of it',
+    group: 'Work in a sandbox:',
+    load: async () => (await import('./commands/cp.js')).cpCommand,
+  },
+  {
+    name: 'files',
+    summary: 'the files of a sandbox: list, print, write, delete and look at them',
+    group: 'Work in a sandbox:',
+    load: async () => (await import('./commands/files.js')).filesCommand,
+  },
+  {
     name: 'dev',
     summary: 'try everything on this machine: a server, a sandbox, and a shell in it',
     group: 'Work in a sandbox:',

@@ -7,6 +7,8 @@ import { AilsdError } from '../protocol/errors.js';
 /** One standard stream to write to. */
 export interface Sink {
   write(text: string): void;
+  /** As they are. */
+  writeBytes(bytes: Uint8Array): void;
   readonly isTerminal: boolean;
   /** Columns of the terminal; where there is none, what a page of text is usually wrapped to. */
   readonly columns: number;
@@ -57,7 +59,11 @@ class DescriptorSink implements Sink {
   }
 
   write(text: string): void {
-    let rest = Buffer.from(text);
+    this.writeBytes(Buffer.from(text));
+  }
+
+  writeBytes(bytes: Uint8Array): void {
+    let rest = bytes;
     while (rest.length > 0) {
       try {
         rest = rest.subarray(writeSync(this.#descriptor, rest));

@@ -5,6 +5,7 @@ import type { PathParameter, ROUTES, RouteName } from './routes.js';
 import {
   commandId,
   grantId,
+  invocationId,
   name,
   plainId,
   principalId,
@@ -21,6 +22,7 @@ export const PATH_PARAMETERS = {
   client_id: principalId,
   command_id: commandId,
   grant_id: grantId,
+  invocation_id: invocationId,
   login_id: plainId,
   path: workspacePath,
   sandbox_id: sandboxId,

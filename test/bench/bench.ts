@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import budgets from './budgets.json' with { type: 'json' };
 import { controlBench } from './control.js';
+import { execBench } from './exec.js';
 import { frameCodecBench } from './frame-codec.js';
 import { medianTimes } from './start-up.js';
 import { storedLogin } from './stored-login.js';
@@ -33,6 +34,7 @@ async function figures(): Promise<Figure[]> {
   const times = medianTimes(programs, RUNS, login.env);
   const codec = await frameCodecBench();
   const control = await controlBench();
+  const exec = await execBench();
   const terminal = await terminalBench();
   return [
     startUp('start --version', times['version'], times['node']),
@@ -43,6 +45,12 @@ async function figures(): Promise<Figure[]> {
     beside('control get', control.get.perSecond, control.bareRead.perSecond, 'requests a second'),
     beside('control get p99', control.get.p99Ms, control.bareRead.p99Ms, 'ms'),
     beside('control ensure', control.ensure.perSecond, control.bareWrite.perSecond, 'a second'),
+    beside('exec', exec.plainMs, exec.spawnMs, 'ms'),
+    {
+      name: 'exec isolated',
+      value: exec.isolatedMs - exec.spawnMs,
+      beside: `${exec.isolatedMs.toFixed(1)} ms, bare spawn ${exec.spawnMs.toFixed(1)} ms`,
+    },
     ...(terminal === undefined ? [] : terminalFigures(terminal)),
     {
       name: 'frames encode',

@@ -44,6 +44,7 @@ bare.post('/write', async (context) => {
   await context.req.json();
   written += 1;
   const id = String(written);
+  // As many rows as an `ensure` has to write: the token's and the audit's. Those of others share the commit.
   await db.transaction(async (tx) => {
     await tx.query('SELECT * FROM sessions WHERE id = ?', [sessionId]);
     await tx.run('INSERT INTO bench VALUES (?, 1)', [id]);

@@ -1,7 +1,8 @@
 /** A terminal through `ailsd attach`, beside `ssh -t` and a bare WebSocket bridge: a key's echo, bulk output, and the time after a cut. */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import WebSocket from 'ws';
 import { cuttingProxy } from '../support/cutting-proxy.js';
@@ -58,11 +59,14 @@ function bareBridge(command: string): RawPty {
   });
   // The client waits for the server's port in its own shell, so that both start as one.
   const script = `read port < "$0"; exec "$1" "$2" client "$port"`;
-  const fifo = join('/tmp', `ailsd-bare-${server.pid}`);
-  server.stdout.once('data', (port: Buffer) => writeFileSync(fifo, port));
+  const portFile = join(tmpdir(), `ailsd-bare-${server.pid}`);
+  server.stdout.once('data', (port: Buffer) => writeFileSync(portFile, port));
   const wait = `while [ ! -s "$0" ]; do sleep 0.01; done; ${script}`;
-  const pty = rawPty('/bin/sh', ['-c', wait, fifo, process.execPath, program], { keep: false });
-  void pty.ended().then(() => server.kill());
+  const pty = rawPty('/bin/sh', ['-c', wait, portFile, process.execPath, program], { keep: false });
+  void pty.ended().then(() => {
+    server.kill();
+    rmSync(portFile, { force: true });
+  });
   return pty;
 }
 

@@ -17,6 +17,13 @@ const LINES: Record<string, string[][]> = {
   attach: [],
   // It serves until it is told to end: so does its own test.
   dev: [],
+  // What they print is somebody else's program's, or a file's.
+  exec: [],
+  run: [],
+  code: [],
+  cp: [],
+  files: [['files']],
+  job: [['job']],
   shell: [['shell']],
   session: [['session']],
   sandbox: [['sandbox']],

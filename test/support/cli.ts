@@ -25,7 +25,7 @@ export interface CliResult {
   readonly stderr: string;
 }
 
-const TIMEOUT_MS = 20_000;
+const TIMEOUT_MS = 60_000;
 
 export function ailsd(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
   const program = options.uid === undefined ? BIN : publicCopy();

@@ -22,6 +22,8 @@ export interface CutPlan {
   /** Each connection is cut after so many bytes on average. */
   readonly meanBytes: number;
   readonly maxCuts: number;
+  /** Bytes count only while it says so; always, where it is absent. */
+  readonly isOn?: () => boolean;
 }
 
 export async function cuttingProxy(target: number, plan?: CutPlan): Promise<CuttingProxy> {
@@ -60,7 +62,7 @@ export async function cuttingProxy(target: number, plan?: CutPlan): Promise<Cutt
           from.on('data', (chunk: Buffer) => {
             if (isFrozen || !open.has(pair)) return;
             const part = chunk.subarray(0, left);
-            left -= part.length;
+            if (plan?.isOn?.() !== false) left -= part.length;
             if (part.length > 0 && !to.write(part)) {
               from.pause();
               to.once('drain', () => from.resume());

@@ -2,6 +2,7 @@
 
 import { adminAuditCommand } from '../admin/audit.js';
 import { adminClientCommand } from '../admin/clients.js';
+import { adminQuotaCommand } from '../admin/quotas.js';
 import { adminSandboxesCommand } from '../admin/sandboxes.js';
 import { adminTenantCommand } from '../admin/tenants.js';
 import { adminTrustCommand } from '../admin/trust.js';
@@ -16,6 +17,7 @@ export function adminCommand(context: Context): Command {
   const parts = [
     adminSandboxesCommand,
     adminTenantCommand,
+    adminQuotaCommand,
     adminClientCommand,
     adminTrustCommand,
     adminAuditCommand,

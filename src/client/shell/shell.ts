@@ -60,7 +60,9 @@ export type ShellEnd =
   | { readonly kind: 'detached' };
 
 /** Before anything was seen, a server that cannot be reached is soon called that. */
-const FIRST_TRIES = { maxTries: 3, maxElapsedMs: 5_000 } as const;
+const FIRST_TRIES = { maxTries: 6, maxElapsedMs: 5_000 } as const;
+/** Somebody sits there and waits: a server that is back is found within seconds. */
+const RETRY_CAP_MS = 3_000;
 /** How often the machine's own surroundings are looked at. */
 const LOOK_MS = 500;
 const MISMATCHES_MAX = 5;
@@ -157,9 +159,10 @@ export class Shell implements AsyncDisposable {
   redraw(): void {
     this.#stream.forgetOutput();
     this.#hurry?.abort();
-    if (!this.#stream.isReady) return;
+    // One that is only being made has already asked for something else.
+    if (this.#connection === undefined) return;
     this.#isRedrawing = true;
-    this.#connection?.drop();
+    this.#connection.drop();
   }
 
   /** Leaves; the shell goes on without us. */
@@ -264,7 +267,9 @@ export class Shell implements AsyncDisposable {
 
   #ready(): void {
     this.#isFreshlyReady = true;
-    if (!this.#wasReady) this.#backoff = new Backoff({ random: this.#world.random });
+    if (!this.#wasReady) {
+      this.#backoff = new Backoff({ random: this.#world.random, capMs: RETRY_CAP_MS });
+    }
     this.#wasReady = true;
     this.#backoff.reset();
     this.#listener.link({ kind: 'up' });

@@ -57,6 +57,8 @@ interface Common {
   readonly auth: Auth;
   /** OAuth scopes of which one is enough. */
   readonly scopes?: readonly Scope[];
+  /** The MVP speaks here too: its code asks for the scopes itself, and knows by which name to refuse. */
+  readonly isMvp?: true;
   /** What the sandbox token must allow, or what an access token's scopes must turn into. */
   readonly capability?: Capability;
   /** Capabilities of which one is enough. */

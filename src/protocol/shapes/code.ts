@@ -1,6 +1,7 @@
 /** Code execution (S4): the `execute_code` dictionary, its limits, and the audit row that each call leaves. */
 import * as z from 'zod/mini';
 import { sha256, text } from '../frame-fields.js';
+import { pageOf, pageQuery } from './envelope.js';
 import {
   count,
   duration,
@@ -114,3 +115,10 @@ export const invocation = z.object({
 });
 
 export type Invocation = z.output<typeof invocation>;
+
+export const invocationPage = pageOf(invocation);
+
+export const invocationQuery = z.extend(pageQuery, { thread_id: z.optional(threadId) });
+
+/** Which output to read, all of it: what a call answers with is cut. */
+export const outputQuery = z.object({ stream: z.optional(z.enum(['stdout', 'stderr'])) });

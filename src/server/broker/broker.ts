@@ -13,6 +13,7 @@ import { numberOf, textOf } from '../store/row.js';
 import { ServerSecrets } from '../store/server-secrets.js';
 import { readAccessFile } from './access/access-file.js';
 import { AccessDelivery } from './access/delivery.js';
+import { type CodeSettings, createCodeExecution } from './code/code.js';
 import { adminRoutes } from './faces/admin.js';
 import { auditRoutes } from './faces/audit.js';
 import type { FaceParts } from './faces/face-parts.js';
@@ -49,6 +50,7 @@ export interface CreateBrokerParts extends BrokerParts {
   /** Of access tokens that come on a live connection through the relay; absent: none is taken there. */
   readonly verify?: VerifyToken | undefined;
   readonly relay?: RelaySettings | undefined;
+  readonly code?: CodeSettings | undefined;
 }
 
 /** Nothing goes on by itself until `start`. Disposing ends what goes on; what it leaves undone, other replicas find. */
@@ -62,7 +64,7 @@ export async function createBroker(parts: CreateBrokerParts): Promise<Broker> {
     signal: scope.signal,
   };
   const keys = await openSandboxKeys(db, random);
-  const access = { db, keys, url, providers, clock, logger };
+  const access = { db, keys, url, providers, clock, logger, metrics: parts.metrics };
   const delivery = scope.use(new AccessDelivery(access));
   const starterParts: StarterParts = {
     ...parts,
@@ -74,7 +76,7 @@ export async function createBroker(parts: CreateBrokerParts): Promise<Broker> {
   const watch = new StartWatch(parts, replica, starter);
   const mint = createMint({ keys, random });
   const inviteSecret = await openInviteSecret(db, random, parts.sandboxAuthSecret);
-  const reaper = new Reaper(starterParts, starter);
+  const reaper = new Reaper(starterParts, starter, parts.metrics);
   const negotiator = new Negotiator({ broker: parts, replica, starter, watch, mint });
   const faces: FaceParts = {
     broker: parts,
@@ -87,6 +89,16 @@ export async function createBroker(parts: CreateBrokerParts): Promise<Broker> {
   metrics?.readFrom({ sandboxesByState: () => countByState(db) });
   const waking = { broker: parts, replica, starter, watch };
   const relay = createRelay({ ...waking, keys, mint, verify, metrics, settings: parts.relay });
+  const code = createCodeExecution({
+    ...waking,
+    negotiator,
+    mint,
+    keys,
+    inviteSecret,
+    scope,
+    relay: parts.relay,
+    settings: parts.code,
+  });
   return {
     routes: {
       ...sessionRoutes(faces),
@@ -99,13 +111,15 @@ export async function createBroker(parts: CreateBrokerParts): Promise<Broker> {
       ...adminRoutes(parts, replica),
       ...auditRoutes(db),
       ...relay.routes,
+      ...code.routes,
     },
-    upgrades: relay.upgrades,
+    upgrades: { ...relay.upgrades, ...code.upgrades },
     verifySandbox: (assertion) => verifySandbox({ db, keys }, assertion),
     start() {
       scope.run('reap', (signal) => reaper.run(signal));
       scope.run('deliver access', (signal) => delivery.run(signal));
       scope.run('tidy', (signal) => tidy(parts, signal));
+      code.start();
     },
     [Symbol.asyncDispose]: () => scope[Symbol.asyncDispose](),
   };

@@ -51,7 +51,7 @@ function finderOf(
       return async () => NOBODY;
     case 'access-token':
       return async (exchange) => ({
-        principal: await authenticate(exchange, verify, route.scopes),
+        principal: await authenticate(exchange, verify, route.isMvp ? undefined : route.scopes),
       });
     case 'sandbox-key':
       if (verifySandbox !== undefined)

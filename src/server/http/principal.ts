@@ -17,11 +17,15 @@ export async function authenticate(
   const principal = await verify(bearerOf(exchange.request));
   const { sub, tenant, clientId, jti } = principal;
   exchange.note({ sub, tenant, client_id: clientId, jti });
-  if (needed !== undefined && !holdsAnyScope(principal.scopes, needed)) {
-    const scope = formatScopes(needed);
-    throw new AilsdError('CAPABILITY_DENIED', `this needs one of the scopes ${scope}`, {
-      details: { scope },
-    });
-  }
+  if (needed !== undefined) requireScope(principal, needed);
   return principal;
+}
+
+/** One of them is enough. */
+export function requireScope(principal: Principal, needed: readonly Scope[]): void {
+  if (holdsAnyScope(principal.scopes, needed)) return;
+  const scope = formatScopes(needed);
+  throw new AilsdError('CAPABILITY_DENIED', `this needs one of the scopes ${scope}`, {
+    details: { scope },
+  });
 }

@@ -13,6 +13,7 @@ import { type HttpServer, openHttpServer } from '../http/server.js';
 import type { DaemonConfig } from './config.js';
 import { readWantedState } from './control/wanted-state.js';
 import { Door } from './door/door.js';
+import { BODY_MAX_BYTES } from './files/receive.js';
 import type { Isolation } from './isolation/launcher.js';
 import { Sandbox } from './sandbox.js';
 
@@ -60,7 +61,13 @@ export async function openDaemon(parts: DaemonParts): Promise<RunningDaemon> {
 }
 
 /** Five thousand idle shells of one proxy are nothing unusual. */
-const LIMITS = { connections: 16_384, connectionsPerAddress: 8_192, shutdownTimeoutMs: 1_000 };
+const LIMITS = {
+  connections: 16_384,
+  connectionsPerAddress: 8_192,
+  shutdownTimeoutMs: 1_000,
+  // Who is not let in is answered after the headers; whoever uploads may take as long as something comes.
+  requestTimeoutMs: 6 * 3_600_000,
+};
 const START_MS = 30_000;
 
 export class RunningDaemon implements Daemon, AsyncDisposable {
@@ -111,7 +118,12 @@ export class RunningDaemon implements Daemon, AsyncDisposable {
         logger.error('a sandbox can not be run', { sandbox_id: id, error });
       }
     }
-    this.#server.serve(this.#door.handle, { isHttps: false, upgrade: this.#door.upgrade });
+    this.#server.serve(this.#door.handle, {
+      isHttps: false,
+      upgrade: this.#door.upgrade,
+      // Each route has a bound of its own; this is the largest of them.
+      bodyMaxBytes: () => BODY_MAX_BYTES,
+    });
   }
 
   async load(id: SandboxId): Promise<SandboxView> {

@@ -12,6 +12,9 @@ import type { SandboxRoutes } from './door/routes.js';
 import { Commands } from './exec/commands.js';
 import { execEndpoint } from './exec/exec-endpoint.js';
 import { execRoutes } from './exec/exec-routes.js';
+import { FileRoutes } from './files/file-routes.js';
+import { openStaging, type Staging } from './files/staging.js';
+import { Workspace } from './files/workspace.js';
 import type { Isolation, Launcher } from './isolation/launcher.js';
 import { shellEndpoint } from './shell/shell-endpoint.js';
 import { shellRoutes } from './shell/shell-routes.js';
@@ -35,12 +38,19 @@ export class Sandbox implements Place, AsyncDisposable {
   readonly launcher: Launcher;
   readonly shells: Shells;
   readonly commands: Commands;
+  readonly files: Workspace;
+  readonly #fileRoutes: FileRoutes;
   readonly #spec: SandboxSpec;
   readonly #stopped = new AbortController();
   readonly #startedAtMs: number;
   #ending: Promise<void> | undefined;
 
-  private constructor(parts: SandboxParts, spec: SandboxSpec, launcher: Launcher) {
+  private constructor(
+    parts: SandboxParts,
+    spec: SandboxSpec,
+    launcher: Launcher,
+    staging: Staging,
+  ) {
     const { id, folder, clock, random, ringBytes, isRecorded } = parts;
     const logger = parts.logger.child({ sandbox_id: id });
     this.id = id;
@@ -70,9 +80,15 @@ export class Sandbox implements Place, AsyncDisposable {
       logger,
       random,
     });
+    this.files = new Workspace(launcher, staging, clock);
+    this.#fileRoutes = new FileRoutes(this.files, clock);
     const shell = shellEndpoint(this.shells);
     this.routes = {
-      http: { ...shellRoutes(this.shells), ...execRoutes(this.commands, id) },
+      http: {
+        ...shellRoutes(this.shells),
+        ...execRoutes(this.commands, id),
+        ...this.#fileRoutes.http,
+      },
       sockets: {
         shellSocket: shell,
         shellSocketByThread: shell,
@@ -88,7 +104,8 @@ export class Sandbox implements Place, AsyncDisposable {
     const { memory_bytes: memoryBytes, pids } = spec.limits;
     const { environment } = spec;
     const launcher = await isolation.open({ id, folder, environment, memoryBytes, pids }, signal);
-    return new Sandbox(parts, spec, launcher);
+    const staging = await openStaging(folder, launcher.workspace);
+    return new Sandbox(parts, spec, launcher, staging);
   }
 
   get isRunning(): boolean {
@@ -101,7 +118,7 @@ export class Sandbox implements Place, AsyncDisposable {
 
   view(base: { readonly http: string; readonly ws: string }): SandboxView {
     const shells = this.shells.list();
-    const active = shells.map(({ lastActiveAtMs }) => lastActiveAtMs);
+    const active = [this.#fileRoutes, ...shells].map(({ lastActiveAtMs }) => lastActiveAtMs);
     return {
       id: this.id,
       state: this.isRunning ? 'running' : 'stopped',

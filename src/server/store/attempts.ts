@@ -56,8 +56,9 @@ function statements(now: string) {
       WHERE attempts.ends_at <= excluded.starts_at OR attempts.count < CAST(? AS BIGINT)
       RETURNING count`,
     look: `SELECT ends_at - ${now} AS left_ms FROM attempts WHERE bucket = ?`,
-    // The condition twice: a window that was begun anew after the choice stays.
-    sweep: `DELETE FROM attempts WHERE ends_at <= ${now} AND bucket IN (
-      SELECT bucket FROM attempts WHERE ends_at <= ${now} ORDER BY ends_at LIMIT ?)`,
+    // The condition twice: a window that was begun anew after the choice stays. As a query of its own the time is asked
+    // once, and an index can be searched by it.
+    sweep: `DELETE FROM attempts WHERE ends_at <= (SELECT ${now}) AND bucket IN (
+      SELECT bucket FROM attempts WHERE ends_at <= (SELECT ${now}) ORDER BY ends_at LIMIT ?)`,
   };
 }

@@ -5,10 +5,16 @@ import type { Migration } from './migration.js';
 import { issuerTables } from './migrations/0001-issuer.js';
 import { endedLogins } from './migrations/0002-ended-logins.js';
 import { brokerTables } from './migrations/0003-broker.js';
+import { codeTables } from './migrations/0004-code.js';
 import { textOf } from './row.js';
 
 /** In the order they are applied. A new one goes to the end. */
-export const MIGRATIONS: readonly Migration[] = [issuerTables, endedLogins, brokerTables];
+export const MIGRATIONS: readonly Migration[] = [
+  issuerTables,
+  endedLogins,
+  brokerTables,
+  codeTables,
+];
 
 /** Applies what is missing and gives its names. */
 export function migrate(

@@ -198,9 +198,10 @@ function statements(now: string) {
       RETURNING last_poll_at`,
     pollEarly: `UPDATE oidc_payloads SET poll_gap_ms = COALESCE(poll_gap_ms, ?) + ?
       WHERE kind = ? AND id = ? RETURNING poll_gap_ms`,
-    // The condition twice: what was given a new life after the choice stays.
-    sweep: `DELETE FROM oidc_payloads WHERE expires_at <= ${now} - CAST(? AS BIGINT)
+    // The condition twice: what was given a new life after the choice stays. As a query of its own the time is asked once,
+    // and an index can be searched by it.
+    sweep: `DELETE FROM oidc_payloads WHERE expires_at <= (SELECT ${now} - CAST(? AS BIGINT))
       AND (kind, id) IN (SELECT kind, id FROM oidc_payloads
-        WHERE expires_at <= ${now} - CAST(? AS BIGINT) ORDER BY expires_at LIMIT ?)`,
+        WHERE expires_at <= (SELECT ${now} - CAST(? AS BIGINT)) ORDER BY expires_at LIMIT ?)`,
   };
 }

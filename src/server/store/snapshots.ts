@@ -97,12 +97,12 @@ export class Snapshots {
   /** Of sessions that have ended, and those whose making nobody has heard of for `lostMs`. */
   async listLeft(lostMs: number, limit: number): Promise<readonly LeftSnapshot[]> {
     const rows = await this.#db.query(
-      `SELECT snapshots.id, sandboxes.provider FROM snapshots
-        JOIN sessions ON sessions.id = snapshots.session_id
-        JOIN sandboxes ON sandboxes.id = snapshots.sandbox_id
-        WHERE snapshots.state <> 'removed' AND (sessions.ended_at IS NOT NULL
-          OR (snapshots.state = 'making' AND snapshots.created_at <= ${this.#now} - CAST(? AS BIGINT)))
-        ORDER BY snapshots.id LIMIT ?`,
+      // Asked by subquery, so that every planner begins with the snapshots that are there, never with all sessions.
+      `SELECT id, (SELECT provider FROM sandboxes WHERE sandboxes.id = snapshots.sandbox_id) AS provider
+        FROM snapshots WHERE state <> 'removed'
+          AND ((SELECT ended_at FROM sessions WHERE sessions.id = snapshots.session_id) IS NOT NULL
+            OR (state = 'making' AND created_at <= (SELECT ${this.#now} - CAST(? AS BIGINT))))
+        ORDER BY id LIMIT ?`,
       [lostMs, limit],
     );
     return rows.map((row) => ({

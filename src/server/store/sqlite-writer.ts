@@ -1,6 +1,6 @@
 /**
- * The one writer of a SQLite handle. Writes of one turn of the event loop share a transaction, and so one wait for the
- * disk; each is acknowledged after that commit, and none fails because of its neighbour. Transactions take turns with them.
+ * The one writer of a SQLite handle. Writes and transactions that wait share a commit, and so one wait for the disk: they
+ * run one after another, each is acknowledged after that commit, and none fails because of its neighbour.
  */
 import type { Clock } from '../../base/clock.js';
 import { createDeferred, type Deferred } from '../../base/deferred.js';
@@ -11,8 +11,11 @@ import { isBusy, toSqliteError } from './sqlite-errors.js';
 /** Writes and transactions that may wait; one more is refused. */
 export const MAX_QUEUED_WRITES = 10_000;
 
-/** How many writes share a transaction: more would hold up the event loop. */
+/** How many share a commit: more would hold up the event loop. */
 export const MAX_BATCHED_WRITES = 256;
+
+/** How long others may go on joining a commit, while those who are done wait for it. */
+export const MAX_BATCH_MS = 20;
 
 /** How long to wait for the writers of other handles and processes. */
 export const BUSY_TIMEOUT_MS = 10_000;
@@ -44,12 +47,15 @@ export class SqliteWriter {
     return done.promise;
   }
 
-  /** `perform` finds a transaction begun, and ends it. */
+  /**
+   * `perform` finds a savepoint set, and releases it or goes back to it; it may be called again when what it did was
+   * undone.
+   */
   transaction<T>(perform: () => Promise<T>): Promise<T> {
     const done = createDeferred<T>();
     this.#enqueue({
       kind: 'transaction',
-      perform: () => perform().then(done.resolve, done.reject),
+      attempt: () => attemptSoon(perform, done),
       reject: done.reject,
     });
     return done.promise;
@@ -72,69 +78,74 @@ export class SqliteWriter {
     while (this.#queue.length > 0) {
       // What else this turn has to write joins, and what is not about the database goes on.
       await new Promise((resolve) => setImmediate(resolve));
-      const [first] = this.#queue;
-      if (first?.kind === 'transaction') {
-        this.#queue.shift();
-        await this.#perform(first);
-      } else {
-        await this.#commit(this.#takeWrites());
-      }
+      await this.#commitTogether();
     }
     // In the same step as the look at the queue: nobody can add to it in between and rely on this run.
     this.#pump = undefined;
   }
 
-  #takeWrites(): readonly Write[] {
-    const batch: Write[] = [];
-    for (const job of this.#queue) {
-      if (job.kind !== 'write' || batch.length >= this.#options.maxBatch) break;
-      batch.push(job);
-    }
-    this.#queue.splice(0, batch.length);
-    return batch;
-  }
-
-  async #perform(job: Transaction): Promise<void> {
-    if (!(await this.#begin([job]))) return;
-    await job.perform();
-    // `perform` ends it; should that have failed, the next BEGIN must not find it open.
-    this.#rollback();
-  }
-
-  async #commit(batch: readonly Write[]): Promise<void> {
-    if (!(await this.#begin(batch))) return;
+  /** What comes to the queue meanwhile joins. */
+  async #commitTogether(): Promise<void> {
+    const { clock, maxBatch } = this.#options;
+    const isBegun = await this.#begin((error) => {
+      for (const job of this.#queue.splice(0, maxBatch)) job.reject(error);
+    });
+    if (!isBegun) return;
+    const until = clock.monotonic() + MAX_BATCH_MS;
+    const batch: Job[] = [];
     const outcomes: Outcome[] = [];
-    for (const write of batch) {
-      const outcome = write.attempt();
+    do {
+      const job = this.#queue.shift();
+      if (job === undefined) break;
+      batch.push(job);
+      const outcome = await this.#attempt(job);
       outcomes.push(outcome);
-      // A failed statement is undone alone. A full disk and its like also undo those before it, and end the transaction.
-      if (outcome.failed && !this.#engine.inTransaction) return this.#commitApart(batch, outcome);
-    }
-    try {
-      this.#engine.exec('COMMIT');
-    } catch (error) {
-      this.#rollback();
-      return this.#commitApart(batch, {
-        failed: true,
-        settle: () => batch[0]?.reject(toSqliteError(error)),
-      });
-    }
+      // A failed one is undone alone. A full disk and its like also undo those before it, and end the transaction.
+      if (!this.#engine.inTransaction) return this.#commitApart(batch, outcome);
+    } while (batch.length < maxBatch && clock.monotonic() < until);
+    const refused = this.#commit();
+    if (refused !== undefined) return this.#commitApart(batch, failure(batch[0], refused.error));
     for (const outcome of outcomes) outcome.settle();
   }
 
   /** Each in its own transaction, so that each has its own fate. A batch of one has had it. */
-  async #commitApart(batch: readonly Write[], alone: Outcome): Promise<void> {
+  async #commitApart(batch: readonly Job[], alone: Outcome): Promise<void> {
     if (batch.length === 1) return alone.settle();
-    for (const write of batch) await this.#commit([write]);
+    for (const job of batch) {
+      if (!(await this.#begin(job.reject))) continue;
+      const outcome = await this.#attempt(job);
+      const refused = this.#engine.inTransaction ? this.#commit() : undefined;
+      if (refused === undefined) outcome.settle();
+      else job.reject(toSqliteError(refused.error));
+    }
   }
 
-  async #begin(jobs: readonly Job[]): Promise<boolean> {
+  async #attempt(job: Job): Promise<Outcome> {
+    if (job.kind === 'write') return job.attempt();
+    try {
+      this.#engine.exec(SAVEPOINT.set);
+    } catch (error) {
+      return failure(job, error);
+    }
+    return job.attempt();
+  }
+
+  #commit(): { readonly error: unknown } | undefined {
+    try {
+      this.#engine.exec('COMMIT');
+      return undefined;
+    } catch (error) {
+      this.#rollback();
+      return { error };
+    }
+  }
+
+  async #begin(refused: (error: AilsdError) => void): Promise<boolean> {
     try {
       await whenFree(() => this.#engine.exec('BEGIN IMMEDIATE'), this.#options.clock);
       return true;
     } catch (error) {
-      const told = toSqliteError(error);
-      for (const job of jobs) job.reject(told);
+      refused(toSqliteError(error));
       return false;
     }
   }
@@ -176,21 +187,40 @@ interface Write {
 
 interface Transaction {
   readonly kind: 'transaction';
-  readonly perform: () => Promise<void>;
+  readonly attempt: () => Promise<Outcome>;
   readonly reject: (error: unknown) => void;
 }
 
-/** What a write came to, kept back until it is on disk. */
+/** Where a transaction among others begins; each has ended before the next begins, so one name serves all. */
+export const SAVEPOINT = {
+  set: 'SAVEPOINT one',
+  release: 'RELEASE one',
+  goBack: 'ROLLBACK TO one',
+} as const;
+
+/** What a write or transaction came to, kept back until it is on disk. */
 interface Outcome {
-  readonly failed: boolean;
   readonly settle: () => void;
 }
 
 function attempt<T>(apply: () => T, done: Deferred<T>): Outcome {
   try {
     const value = apply();
-    return { failed: false, settle: () => done.resolve(value) };
+    return { settle: () => done.resolve(value) };
   } catch (error) {
-    return { failed: true, settle: () => done.reject(toSqliteError(error)) };
+    return { settle: () => done.reject(toSqliteError(error)) };
   }
+}
+
+async function attemptSoon<T>(perform: () => Promise<T>, done: Deferred<T>): Promise<Outcome> {
+  try {
+    const value = await perform();
+    return { settle: () => done.resolve(value) };
+  } catch (error) {
+    return { settle: () => done.reject(error) };
+  }
+}
+
+function failure(job: Job | undefined, error: unknown): Outcome {
+  return { settle: () => job?.reject(toSqliteError(error)) };
 }

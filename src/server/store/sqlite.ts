@@ -9,7 +9,7 @@ import type { SqliteEngine, SqliteLibrary } from './sqlite-engine.js';
 import { toSqliteError } from './sqlite-errors.js';
 import { openLibsqlEngine } from './sqlite-libsql.js';
 import { findNodeSqlite, openNodeEngine } from './sqlite-node.js';
-import { MAX_BATCHED_WRITES, SqliteWriter, whenFree } from './sqlite-writer.js';
+import { MAX_BATCHED_WRITES, SAVEPOINT, SqliteWriter, whenFree } from './sqlite-writer.js';
 import { parseStatement, type Statement } from './statement.js';
 import { type TransactionSession, Transactions } from './transaction.js';
 
@@ -172,9 +172,10 @@ class SqliteSession implements TransactionSession {
     return this.#attempt(() => readClock(this.#engine));
   }
 
+  /** Done, but not yet on disk: the writer commits it, with its neighbours. */
   async commit(): Promise<void> {
     try {
-      this.#attempt(() => this.#engine.exec('COMMIT'));
+      this.#attempt(() => this.#engine.exec(SAVEPOINT.release));
     } catch (error) {
       await this.rollback();
       throw error;
@@ -182,7 +183,14 @@ class SqliteSession implements TransactionSession {
   }
 
   async rollback(): Promise<void> {
-    if (this.#engine.inTransaction) this.#engine.exec('ROLLBACK');
+    if (!this.#engine.inTransaction) return;
+    try {
+      this.#engine.exec(SAVEPOINT.goBack);
+      this.#engine.exec(SAVEPOINT.release);
+    } catch {
+      // With all of it undone, the writer does the neighbours again.
+      this.#engine.exec('ROLLBACK');
+    }
   }
 
   #attempt<T>(step: () => T): T {

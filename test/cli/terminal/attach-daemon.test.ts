@@ -7,7 +7,7 @@ import { type Served, serveSandbox } from '../../server/sandboxd/support/sandbox
 import { ailsd } from '../../support/cli.js';
 import { cuttingProxy } from '../../support/cutting-proxy.js';
 import { eventually } from '../../support/eventually.js';
-import { ailsdInPty } from '../../support/pty.js';
+import { ailsdInPty, type PtyProgram } from '../../support/pty.js';
 import { newSeed, seededRandom } from '../../support/random.js';
 import { rawAttach } from '../../support/raw-pty.js';
 import { sandboxAccess } from '../../support/sandbox-access.js';
@@ -33,24 +33,40 @@ function access(port = served.port, claims: Record<string, unknown> = {}): Recor
   };
 }
 
+/** The terminal is the shell's from here on: before, keys would be echoed and changed on this side. */
+async function attached(program: PtyProgram): Promise<void> {
+  await eventually(() => program.raw().includes('\x1b[22;0t'));
+}
+
 describe('ailsd attach to a real sandbox', () => {
   it('a shell, its size, its keys and its code', async () => {
     using program = ailsdInPty(['attach', '--shell', 'new'], { env: access() });
+    await attached(program);
     program.type('echo one; stty size\r');
     await program.shows('one\n24 80');
-    program.resize(100, 30);
-    program.type('stty size\r');
-    await program.shows('30 100');
-    program.type('cat\r');
+    // Only when it echoes is it there to be interrupted.
+    program.type('cat\rhello\r');
+    await program.shows('hello\nhello');
     program.type('typed\x03');
     await program.shows('^C');
     program.type('exit 7\r');
     expect(await program.ended()).toBe(7);
   });
 
+  it('a new size reaches the program', async () => {
+    const command = 'while :; do stty size; sleep 0.02; done';
+    using program = ailsdInPty(['attach', '--cmd', command], { env: access() });
+    await program.shows('24 80');
+    program.resize(100, 30);
+    await program.shows('30 100');
+    program.type('\r~.');
+    expect(await program.ended()).toBe(0);
+  });
+
   it('a cut in the middle of a line is not seen, and nothing typed is lost or doubled', async () => {
     await using proxy = await cuttingProxy(served.port);
     using program = ailsdInPty(['attach', '--shell', 'new'], { env: access(proxy.port) });
+    await attached(program);
     program.type('echo one\r');
     await program.shows('\none');
     program.type('echo t');
@@ -66,6 +82,7 @@ describe('ailsd attach to a real sandbox', () => {
 
   it('leaving leaves the shell, and coming back finds its screen', async () => {
     using first = ailsdInPty(['attach', '--shell', 'new'], { env: access() });
+    await attached(first);
     first.type('PS1="$ "; clear; echo $((40+2)) is the answer\r');
     await first.shows('42 is the answer');
     first.type('\r~.');
@@ -99,6 +116,7 @@ describe('ailsd attach to a real sandbox', () => {
 
   it('an observer sees and does not touch', async () => {
     using writer = ailsdInPty(['attach', '--shell', 'new'], { env: access() });
+    await attached(writer);
     writer.type('echo watch me\r');
     await writer.shows('\nwatch me');
     const list = await ailsd(['shell', 'list', '--json'], { env: access() });
@@ -152,12 +170,14 @@ describe('ailsd attach to a real sandbox', () => {
     const seed = newSeed();
     const [keys, cuts] = SOAK ? [100_000, 500] : [4_000, 30];
     const random = seededRandom(seed);
+    let hasBegun = false;
     const text = Array.from({ length: keys }, (_, key) => `${key};`).join('');
     await using proxy = await cuttingProxy(served.port, {
       random,
       // A key is some bytes more on the wire than in itself; those typed in bursts share a frame.
       meanBytes: (text.length * 3) / cuts,
       maxCuts: cuts,
+      isOn: () => hasBegun,
     });
     const file = join(served.folder, 'workspace', `keys-${seed}`);
     using program = rawAttach(
@@ -171,6 +191,7 @@ describe('ailsd attach to a real sandbox', () => {
       access(proxy.port),
     );
     await eventually(() => program.bytes().includes('BEGIN'));
+    hasBegun = true;
     for (let at = 0; at < text.length; ) {
       const length = 1 + Math.floor(random() * 40);
       program.write(text.slice(at, at + length));
@@ -186,6 +207,7 @@ describe('ailsd attach to a real sandbox', () => {
 describe('ailsd shell', () => {
   it('lists, ends and reads shells', async () => {
     using program = ailsdInPty(['attach', '--shell', 'new'], { env: access() });
+    await attached(program);
     program.type('echo \x1b[31mred\x1b[0m $((20+22))\r');
     await program.shows('42');
     const env = access();

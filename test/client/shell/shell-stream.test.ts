@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { concatBytes } from '../../../src/base/bytes.js';
 import { INPUT_MAX_BYTES, ShellStream } from '../../../src/client/shell/shell-stream.js';
+import type { DataFrame } from '../../../src/protocol/frames.js';
 import type { ShellServerFrame } from '../../../src/protocol/shell-frames.js';
 import { Inbox } from '../../../src/stream/inbox.js';
 
@@ -67,9 +68,11 @@ describe('a shell over connections that come and go', () => {
           let typed = 0;
           // What is on its way, in each direction.
           let toClient: ShellServerFrame[] = [];
+          let toServer: DataFrame<'stdin'>[] = [];
           let sent = 0;
 
           const connect = (): void => {
+            toServer = [];
             const start = stream.start();
             const first = Math.max(0, model.length - model.ringBytes);
             const isKept = start.offset !== undefined && start.offset >= first;
@@ -106,10 +109,15 @@ describe('a shell over connections that come and go', () => {
           };
           const flush = (): void => {
             for (let frame = stream.nextInput(); frame !== undefined; frame = stream.nextInput()) {
+              toServer.push(frame);
+            }
+          };
+          // The ack may be lost with the line, and so may the input itself.
+          const apply = (count: number): void => {
+            for (const frame of toServer.splice(0, count)) {
               const taken = model.inbox.accept(frame.offset ?? -1, frame.data);
               expect(taken.kind).toBe('fresh');
               if (taken.kind === 'fresh') model.applied.push(taken.bytes);
-              // The ack may be lost with the line.
               toClient.push({ type: 'ack', offset: model.inbox.next });
             }
           };
@@ -138,16 +146,21 @@ describe('a shell over connections that come and go', () => {
               typed += one.bytes;
               flush();
             } else if (one.kind === 'deliver') {
+              apply(one.frames);
               deliver(one.frames);
             } else {
-              if (one.kind === 'cut') deliver(Math.max(0, toClient.length - one.lost));
-              else stream.forgetOutput();
+              if (one.kind === 'cut') {
+                apply(Math.max(0, toServer.length - one.lost));
+                deliver(Math.max(0, toClient.length - one.lost));
+              } else stream.forgetOutput();
               stream.cut();
               connect();
             }
           }
-          deliver(Number.MAX_SAFE_INTEGER);
-          deliver(Number.MAX_SAFE_INTEGER);
+          while (toServer.length + toClient.length > 0) {
+            deliver(Number.MAX_SAFE_INTEGER);
+            apply(Number.MAX_SAFE_INTEGER);
+          }
           expect(seen.isRight).toBe(true);
           expect(seen.next).toBe(model.length);
           expect(concatBytes(model.applied)).toEqual(bytesOf(0, typed));

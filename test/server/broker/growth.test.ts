@@ -1,12 +1,12 @@
 /** What a call costs does not grow with what is in the store: every statement goes by an index. */
-import Database from 'libsql';
 import { expect, it } from 'vitest';
-import type { Bind, Db, Row } from '../../../src/server/store/db.js';
+import type { Db } from '../../../src/server/store/db.js';
 import { FolderProvider } from '../../support/folder-provider.js';
 import { ask, ensure } from './support/client.js';
 import { describeOnBoth } from './support/engines.js';
+import { planOf, RecordingDb } from './support/plans.js';
 import { openReplica } from './support/replica.js';
-import { openWorld, type World } from './support/world.js';
+import { openWorld } from './support/world.js';
 
 const IS_SOAK = process.env['AILSD_SOAK'] === '1';
 const MANY = 100_000;
@@ -32,8 +32,6 @@ describeOnBoth('a store that grows', (engine) => {
     while (!provider.calls.includes('list')) await new Promise((go) => setTimeout(go, 10));
     const plans: string[] = [];
     for (const [sql, binds] of db.statements) {
-      // Snapshots of ended sessions are tidied away now and then, not in a session's life.
-      if (sql.includes('FROM snapshots')) continue;
       const plan = await planOf(world, sql, binds);
       if (WHOLE_TABLE.test(plan)) plans.push(`${sql.replace(/\s+/g, ' ')}\n  ${plan}`);
     }
@@ -81,57 +79,6 @@ const SEQUENTIAL = 'sessions|sandboxes|issued_tokens|idempotency|audit|grants';
 const WHOLE_TABLE = new RegExp(
   `SCAN (?:${SEQUENTIAL}|b)\\b(?! USING)|(?:Seq Scan on (?:${SEQUENTIAL})\\b|Index Scan using \\w+ on (?:sandboxes|idempotency)\\b[^|]*\\|\\s+Filter)`,
 );
-
-async function planOf(
-  { db, storeUrl }: World,
-  sql: string,
-  binds: readonly Bind[],
-): Promise<string> {
-  if (!/^\s*(SELECT|UPDATE|DELETE|INSERT)/.test(sql)) return '';
-  if (db.engine === 'postgres') {
-    const rows = await db.query(`EXPLAIN ${sql}`, binds);
-    return rows.map((row) => String(row['QUERY PLAN'])).join(' | ');
-  }
-  const file = new Database(storeUrl, { readonly: true });
-  try {
-    const rows = file.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...binds);
-    return rows.map((row) => String(Object(row).detail)).join(' | ');
-  } finally {
-    file.close();
-  }
-}
-
-class RecordingDb implements Db {
-  readonly engine: Db['engine'];
-  readonly statements: Map<string, readonly Bind[]>;
-  readonly #db: Db;
-
-  constructor(db: Db, statements = new Map<string, readonly Bind[]>()) {
-    this.engine = db.engine;
-    this.#db = db;
-    this.statements = statements;
-  }
-
-  query(sql: string, binds: readonly Bind[] = []): Promise<readonly Row[]> {
-    this.statements.set(sql, binds);
-    return this.#db.query(sql, binds);
-  }
-
-  run(sql: string, binds: readonly Bind[] = []): Promise<number> {
-    this.statements.set(sql, binds);
-    return this.#db.run(sql, binds);
-  }
-
-  transaction<T>(work: (tx: Db) => Promise<T>): Promise<T> {
-    return this.#db.transaction((tx) => work(new RecordingDb(tx, this.statements)));
-  }
-
-  now(): Promise<number> {
-    return this.#db.now();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {}
-}
 
 /** Sessions of everybody's, the asking caller's among them; some asleep, some ended long ago. */
 async function seed(db: Db, from: number, to: number): Promise<void> {

@@ -223,6 +223,24 @@ describeOnBoth('sessions', (engine) => {
     });
   });
 
+  it('a caller without any scope for it is refused by the name that its protocol has for that', async () => {
+    await using world = await openWorld({ storeUrl: await engine.storeUrl() });
+    const made = await ensure(world.url(), 'thr_scope');
+    const path = `${SESSIONS}/${made.json.session_id}`;
+    const as = { ...ALICE, scopes: ['openid'] as never };
+    const refused = (code: string) => ({ status: 403, json: { error: { code } } });
+    const url = world.url();
+    expect(await ensure(url, 'thr_scope', { as })).toMatchObject(refused('FORBIDDEN'));
+    const full = { as, body: { scope: { type: 'thread', id: 'thr_scope' } } };
+    expect(await ensure(url, 'thr_scope', full)).toMatchObject(refused('CAPABILITY_DENIED'));
+    const refresh = (name: string) => ask(url, 'POST', `${path}/${name}`, { as, body: {} });
+    expect(await refresh('refresh')).toMatchObject(refused('FORBIDDEN'));
+    expect(await refresh('refresh-token')).toMatchObject(refused('CAPABILITY_DENIED'));
+    expect(await ask(url, 'GET', path, { as })).toMatchObject(refused('CAPABILITY_DENIED'));
+    expect(await ask(url, 'DELETE', path, { as })).toMatchObject(refused('FORBIDDEN'));
+    expect((await ask(url, 'GET', path)).status).toBe(200);
+  });
+
   it('lists are in pages, and hold the caller’s own', async () => {
     await using world = await openWorld({ storeUrl: await engine.storeUrl() });
     const url = world.url();

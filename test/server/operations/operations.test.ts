@@ -4,7 +4,9 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { ManualClock } from '../../../src/base/clock.js';
 import { Buckets } from '../../../src/server/http/rate-limits.js';
+import { openStore } from '../../../src/server/store/open-store.js';
 import { eventually } from '../../support/eventually.js';
+import { FolderProvider } from '../../support/folder-provider.js';
 import type { Answer } from '../../support/server.js';
 import { type WholeServer, wholeServer } from '../../support/whole-server.js';
 import { framesServer } from '../relay/support/frames-server.js';
@@ -67,6 +69,44 @@ describe('the figures', () => {
     expect(text).toContain('ailsd_open_sockets 0');
     for (const name of [sandbox.id, session_id, 'usr_alice', 'thr_secret', 'else', 'default'])
       expect(text).not.toContain(name);
+  });
+
+  it('tell how sweeps and deliveries of access went, and what the sweeps did', async () => {
+    let isAway = false;
+    const server = await start({
+      file: { broker: { sweep_seconds: 1, hard_ttl_seconds: 60, idle_timeout_seconds: 60 } },
+      provider: (folder) =>
+        new FolderProvider(folder, {
+          before: async (verb) => {
+            if (isAway && verb === 'deliver') throw new Error('away');
+          },
+        }),
+    });
+    const figures = async () => (await fetch(`${server.url}/metrics`)).text();
+    const { session_id, token } = await ensure(server, 'thr_figures');
+    const revoke = async () => {
+      const jti = JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString()).jti;
+      const reply = await fetch(`${server.url}/v1/sandbox/sessions/${session_id}/revoke`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${server.token()}` },
+        body: JSON.stringify({ jti }),
+      });
+      expect(reply.status).toBeLessThan(300);
+    };
+    isAway = true;
+    await revoke();
+    await eventually(async () =>
+      /ailsd_access_deliveries_total\{outcome="failed"\} [1-9]/.test(await figures()),
+    );
+    expect(await figures()).not.toContain('ailsd_access_deliveries_total{outcome="done"}');
+    isAway = false;
+    await eventually(async () =>
+      (await figures()).includes('ailsd_access_deliveries_total{outcome="done"} 1'),
+    );
+    await using db = await openStore(server.store);
+    await db.run('UPDATE sandboxes SET hard_expires_at = 1');
+    await eventually(async () => (await figures()).includes('ailsd_swept_total{what="ended"} 1'));
+    expect(await figures()).toMatch(/ailsd_sweeps_total\{outcome="done"\} [1-9]/);
   });
 
   it('the protocol is served as a document', async () => {

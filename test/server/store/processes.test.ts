@@ -59,7 +59,7 @@ describe('a SQLite writer that is killed', () => {
     const kept = new Set(rows.map((row) => row['name']));
     expect(acknowledged.length).toBeGreaterThan(6);
     expect(acknowledged.filter((name) => !kept.has(name))).toEqual([]);
-    const firsts = [...kept].filter((name) => /-\d*0$/.test(String(name)));
+    const firsts = [...kept].filter((name) => /-\d*[02468]$/.test(String(name)));
     expect(firsts.filter((name) => !kept.has(`${name}-twin`))).toEqual([]);
     expect(await db.query('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }]);
   });

@@ -3,16 +3,18 @@ import { chmod, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/p
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { ManualClock, systemClock } from '../../../src/base/clock.js';
+import { type Clock, ManualClock, systemClock } from '../../../src/base/clock.js';
 import { createLogger } from '../../../src/base/logger.js';
 import { openStore } from '../../../src/server/store/open-store.js';
-import { openSqlite } from '../../../src/server/store/sqlite.js';
+import { openSqlite, type SqliteOptions } from '../../../src/server/store/sqlite.js';
 import type { SqliteEngine } from '../../../src/server/store/sqlite-engine.js';
 import { openLibsqlEngine } from '../../../src/server/store/sqlite-libsql.js';
 import {
   BUSY_TIMEOUT_MS,
+  MAX_BATCH_MS,
   MAX_BATCHED_WRITES,
   MAX_QUEUED_WRITES,
+  SAVEPOINT,
   SqliteWriter,
 } from '../../../src/server/store/sqlite-writer.js';
 import { parseStatement } from '../../../src/server/store/statement.js';
@@ -106,40 +108,49 @@ describe('the file', () => {
   });
 });
 
-describe('writes that share a commit', () => {
-  /** A real connection that tells what it is asked to do. */
-  async function watchedWriter(maxBatch = MAX_BATCHED_WRITES) {
-    const engine = await openLibsqlEngine(newFile());
-    engine.exec('PRAGMA foreign_keys = ON');
-    engine.exec('CREATE TABLE t (n INTEGER PRIMARY KEY)');
-    engine.exec('CREATE TABLE child (n INTEGER REFERENCES t (n) DEFERRABLE INITIALLY DEFERRED)');
-    const said: string[] = [];
-    const watched: SqliteEngine = {
-      library: engine.library,
-      all: (statement, binds) => engine.all(statement, binds),
-      run: (statement, binds) => engine.run(statement, binds),
-      exec: (sql) => {
-        said.push(sql);
-        engine.exec(sql);
-      },
-      get inTransaction() {
-        return engine.inTransaction;
-      },
-      close: () => engine.close(),
-    };
-    const writer = new SqliteWriter(watched, { clock: systemClock, maxBatch });
-    const write = (sql: string) => writer.write(() => watched.run(parseStatement(sql), []));
-    const stored = () =>
-      engine.all(parseStatement('SELECT n FROM t ORDER BY n'), []).map((row) => row['n']);
-    return {
-      writer,
-      write,
-      stored,
-      said,
-      commits: () => said.filter((it) => it === 'COMMIT').length,
-    };
-  }
+/** A real connection that tells what it is asked to do. */
+async function watchedWriter(maxBatch = MAX_BATCHED_WRITES, clock: Clock = systemClock) {
+  const engine = await openLibsqlEngine(newFile());
+  engine.exec('PRAGMA foreign_keys = ON');
+  engine.exec('CREATE TABLE t (n INTEGER PRIMARY KEY)');
+  engine.exec('CREATE TABLE child (n INTEGER REFERENCES t (n) DEFERRABLE INITIALLY DEFERRED)');
+  const said: string[] = [];
+  const watched: SqliteEngine = {
+    library: engine.library,
+    all: (statement, binds) => engine.all(statement, binds),
+    run: (statement, binds) => engine.run(statement, binds),
+    exec: (sql) => {
+      said.push(sql);
+      engine.exec(sql);
+    },
+    get inTransaction() {
+      return engine.inTransaction;
+    },
+    close: () => engine.close(),
+  };
+  const writer = new SqliteWriter(watched, { clock, maxBatch });
+  const write = (sql: string) => writer.write(() => watched.run(parseStatement(sql), []));
+  const stored = () =>
+    engine.all(parseStatement('SELECT n FROM t ORDER BY n'), []).map((row) => row['n']);
+  const sessionOf = () => ({
+    add: (n: number | string) => watched.run(parseStatement(`INSERT INTO t (n) VALUES (${n})`), []),
+    end: () => watched.exec(SAVEPOINT.release),
+    undo: () => {
+      watched.exec(SAVEPOINT.goBack);
+      watched.exec(SAVEPOINT.release);
+    },
+  });
+  return {
+    writer,
+    write,
+    stored,
+    sessionOf,
+    said,
+    commits: () => said.filter((it) => it === 'COMMIT').length,
+  };
+}
 
+describe('writes that share a commit', () => {
   it('those of one turn share one, those of later turns do not wait for more', async () => {
     const { write, commits, stored } = await watchedWriter();
     await Promise.all([1, 2, 3, 4, 5].map((n) => write(`INSERT INTO t (n) VALUES (${n})`)));
@@ -206,6 +217,125 @@ describe('writes that share a commit', () => {
     expect(done).toBe(MAX_QUEUED_WRITES);
     await write('INSERT INTO t (n) VALUES (1)');
     expect(stored()).toEqual([1]);
+  });
+});
+
+describe('transactions that share a commit', () => {
+  async function openTable(options: SqliteOptions = {}) {
+    const path = newFile();
+    await (await openStore(path))[Symbol.asyncDispose]();
+    const db = await openSqlite(path, options);
+    await db.run('CREATE TABLE t (n INTEGER PRIMARY KEY)');
+    await db.run('CREATE TABLE child (n INTEGER REFERENCES t (n) DEFERRABLE INITIALLY DEFERRED)');
+    const add = (...numbers: readonly number[]) =>
+      db.transaction(async (tx) => {
+        for (const n of numbers) await tx.run('INSERT INTO t (n) VALUES (?)', [n]);
+      });
+    const stored = async () => (await db.query('SELECT n FROM t ORDER BY n')).map(({ n }) => n);
+    return { db, add, stored, [Symbol.asyncDispose]: () => db[Symbol.asyncDispose]() };
+  }
+
+  it('those that wait and single writes between them are one commit, and none is acknowledged before it', async () => {
+    const { writer, write, said, stored, sessionOf } = await watchedWriter();
+    const seen: string[] = [];
+    const transaction = (n: number) =>
+      writer
+        .transaction(async () => {
+          const session = sessionOf();
+          session.add(n);
+          await new Promise((resolve) => setImmediate(resolve));
+          session.end();
+        })
+        .then(() => seen.push(said.at(-1) ?? ''));
+    await Promise.all([transaction(1), write('INSERT INTO t (n) VALUES (2)'), transaction(3)]);
+    expect(seen).toEqual(['COMMIT', 'COMMIT']);
+    expect(said.filter((one) => /^(BEGIN|COMMIT)/.test(one))).toEqual([
+      'BEGIN IMMEDIATE',
+      'COMMIT',
+    ]);
+    expect(stored()).toEqual([1, 2, 3]);
+  });
+
+  it('nobody joins a commit for longer than its time, however many come', async () => {
+    const clock = new ManualClock();
+    const { writer, commits, sessionOf } = await watchedWriter(MAX_BATCHED_WRITES, clock);
+    const slow = (n: number) =>
+      writer.transaction(async () => {
+        sessionOf().add(n);
+        await clock.advance(MAX_BATCH_MS / 2);
+        sessionOf().end();
+      });
+    await Promise.all([1, 2, 3, 4, 5].map(slow));
+    expect(commits()).toBe(3);
+  });
+
+  it('one that fails is undone alone and whole', async () => {
+    await using table = await openTable();
+    const settled = await Promise.allSettled([
+      table.add(1),
+      table.add(2, 3, 1),
+      table.add(4),
+      table.db.transaction(async (tx) => {
+        await tx.run('INSERT INTO t (n) VALUES (5)');
+        throw new Error('thought better of it');
+      }),
+      table.add(6),
+    ]);
+    expect(settled.map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+    ]);
+    expect(await table.stored()).toEqual([1, 4, 6]);
+  });
+
+  it('they run one after another: each sees what those before it did, and nothing of one that is undone', async () => {
+    await using table = await openTable();
+    await table.add(0);
+    const next = (fails: boolean) =>
+      table.db.transaction(async (tx) => {
+        const [row] = await tx.query('SELECT MAX(n) AS last FROM t');
+        await new Promise((resolve) => setImmediate(resolve));
+        await tx.run('INSERT INTO t (n) VALUES (?)', [Number(row?.['last']) + 1]);
+        if (fails) throw new Error('no');
+      });
+    await Promise.allSettled(Array.from({ length: 12 }, (_, at) => next(at % 4 === 2)));
+    expect(await table.stored()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  });
+
+  it('what only the commit finds wrong, or what ends everything, takes none of the others with it', async () => {
+    await using table = await openTable();
+    const run = (...statements: readonly string[]) =>
+      table.db.transaction(async (tx) => {
+        for (const sql of statements) await tx.run(sql);
+      });
+    const settled = await Promise.allSettled([
+      table.add(1),
+      run('INSERT INTO t (n) VALUES (2)', 'INSERT INTO child (n) VALUES (99)'),
+      table.add(3),
+      run('INSERT INTO t (n) VALUES (4)', 'INSERT OR ROLLBACK INTO t (n) VALUES (1)'),
+      table.add(5),
+    ]);
+    expect(settled.map(({ status }) => status[0])).toEqual(['f', 'r', 'f', 'r', 'f']);
+    expect(await table.stored()).toEqual([1, 3, 5]);
+  });
+
+  it('one that never ends is undone in time, and those before it are kept', async () => {
+    const clock = new ManualClock();
+    await using table = await openTable({ clock });
+    const before = table.add(1);
+    const endless = table.db.transaction(async (tx) => {
+      await tx.run('INSERT INTO t (n) VALUES (2)');
+      await new Promise(() => undefined);
+    });
+    const refused = expect(endless).rejects.toMatchObject({ code: 'BACKEND_UNAVAILABLE' });
+    const after = table.add(3);
+    while (clock.sleeping === 0) await new Promise((resolve) => setImmediate(resolve));
+    await clock.advance(TRANSACTION_TIMEOUT_MS);
+    await Promise.all([before, refused, after]);
+    expect(await table.stored()).toEqual([1, 3]);
   });
 });
 

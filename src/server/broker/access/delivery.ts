@@ -2,6 +2,7 @@
 import type { Clock } from '../../../base/clock.js';
 import type { Logger } from '../../../base/logger.js';
 import type { SandboxId } from '../../../protocol/ids.js';
+import type { Metrics } from '../../http/metrics.js';
 import type { Provider } from '../../providers/provider.js';
 import { SandboxAccess } from '../../store/sandbox-access.js';
 import { providerNamed } from '../life/providers.js';
@@ -12,6 +13,7 @@ export interface DeliveryParts extends AccessParts {
   readonly providers: readonly Provider[];
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly metrics?: Metrics | undefined;
 }
 
 /** How often what is undelivered is looked for: with the provider's time, well within the two seconds that were promised. */
@@ -121,13 +123,14 @@ export class AccessDelivery {
 
   /** Never rejects: a failure is logged, and tried again later. */
   async #attempt(sandboxId: SandboxId): Promise<boolean> {
-    const { logger } = this.#parts;
+    const { logger, metrics } = this.#parts;
     try {
       const isDelivered = await this.#deliverLatest(sandboxId);
       this.#failures.delete(sandboxId);
       return isDelivered;
     } catch (error) {
       this.#failed(sandboxId);
+      metrics?.deliveryEnded('failed');
       logger.warn('access not delivered yet', { sandbox_id: sandboxId, error });
       return false;
     }
@@ -147,6 +150,7 @@ export class AccessDelivery {
       if (round === 0 && record.accessDelivered >= record.accessGeneration) return true;
       const generation = await this.#hand(sandboxId, record.provider);
       await access.markDelivered(sandboxId, generation);
+      this.#parts.metrics?.deliveryEnded('done');
       const now = await access.find(sandboxId);
       if (now === undefined || now.accessGeneration <= generation) return true;
     }

@@ -1,7 +1,7 @@
 /** `/v1/sandbox/sessions` (S2): the MVP shape and the full one, over the same sessions. */
 import { Secret } from '../../../base/secret.js';
 import type { Face } from '../../../protocol/errors.js';
-import type { RouteName } from '../../../protocol/routes.js';
+import { ROUTES, type RouteName } from '../../../protocol/routes.js';
 import { pageQuery } from '../../../protocol/shapes/envelope.js';
 import {
   faceOf,
@@ -10,6 +10,7 @@ import {
   refreshRequest,
 } from '../../../protocol/shapes/sessions.js';
 import type { Answer, Call, RouteCode } from '../../http/call.js';
+import { requireScope } from '../../http/principal.js';
 import { Sessions } from '../../store/sessions.js';
 import { type FoundSession, findSession } from '../sessions/find.js';
 import { heartbeat } from '../sessions/heartbeat.js';
@@ -48,6 +49,7 @@ export function sessionRoutes(parts: FaceParts): Record<SessionRoute, RouteCode>
     (face: Face): RouteCode =>
     (call) =>
       inFace(face, async () => {
+        requireScope(call.principal, ROUTES.refreshSession.scopes);
         const { current_token: token, ttl } = await call.body(refreshRequest);
         const currentToken = token === undefined ? undefined : new Secret(token);
         const found = await find(call);
@@ -61,6 +63,7 @@ export function sessionRoutes(parts: FaceParts): Record<SessionRoute, RouteCode>
       const request = await call.body(negotiateRequest);
       const face = faceOf(request);
       return inFace(face, async () => {
+        requireScope(call.principal, ROUTES.negotiateSession.scopes);
         const negotiated = await negotiator.negotiate(toNegotiation(call, request, face));
         noteSession(call, negotiated);
         return { body: toSessionAnswer(negotiated, place, face === 'full') };
@@ -93,6 +96,7 @@ export function sessionRoutes(parts: FaceParts): Record<SessionRoute, RouteCode>
       }),
     releaseSession: (call) =>
       inFace('mvp', async (): Promise<Answer> => {
+        requireScope(call.principal, ROUTES.releaseSession.scopes);
         await releaseSession(broker, replica, await find(call), callerOf(call));
         return { status: 204 };
       }),

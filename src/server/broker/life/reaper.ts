@@ -2,6 +2,7 @@
  * Ends what has run out and what no session owns, one replica at a time. Each step is conditional in the store, so that a
  * reaper which stalled and was succeeded by another does no harm.
  */
+import type { Metrics } from '../../http/metrics.js';
 import type { Provider, ProviderView } from '../../providers/provider.js';
 import { Idempotency } from '../../store/idempotency.js';
 import { JobLeases } from '../../store/job-leases.js';
@@ -28,11 +29,13 @@ const UNKNOWN_MAX = 10_000;
 export class Reaper {
   readonly #parts: StarterParts;
   readonly #starter: Starter;
+  readonly #metrics: Metrics | undefined;
   readonly #unknownSince = new Map<string, number>();
 
-  constructor(parts: StarterParts, starter: Starter) {
+  constructor(parts: StarterParts, starter: Starter, metrics?: Metrics) {
     this.#parts = parts;
     this.#starter = starter;
+    this.#metrics = metrics;
   }
 
   /**
@@ -73,35 +76,45 @@ export class Reaper {
       isOurs = false;
       logger.warn('the job of sweeping could not be kept', { error });
     });
+    const did: Did = { ended: 0, taken_over: 0, looked_at: 0, destroyed: 0, orphans: 0 };
+    let outcome: 'done' | 'failed' = 'failed';
     try {
-      await this.sweep(() => isOurs);
+      await this.sweep(() => isOurs, did);
+      outcome = 'done';
     } finally {
+      this.#metrics?.sweepEnded(outcome, did);
       done.abort();
       await keeping;
     }
   }
 
   /** One round, for as long as `isOurs`. */
-  async sweep(isOurs: () => boolean = () => true): Promise<void> {
+  async sweep(isOurs: () => boolean, did: Did): Promise<void> {
     const { db, replica } = this.#parts;
     const life = new SandboxLife(db);
     const rounds: readonly (readonly [
+      what: keyof Did,
       find: Find,
       work: (found: SandboxRecord) => Promise<unknown>,
     ])[] = [
-      [() => life.hardEndReached(BATCH), (sandbox) => this.#expire(sandbox)],
-      [() => life.abandoned(BATCH), (sandbox) => this.#goOn(sandbox)],
-      [() => life.leaseOver(BATCH), (sandbox) => suspendIfIdle(this.#parts, replica, sandbox)],
+      ['ended', () => life.hardEndReached(BATCH), (sandbox) => this.#expire(sandbox)],
+      ['taken_over', () => life.abandoned(BATCH), (sandbox) => this.#goOn(sandbox)],
       [
+        'looked_at',
+        () => life.leaseOver(BATCH),
+        (sandbox) => suspendIfIdle(this.#parts, replica, sandbox),
+      ],
+      [
+        'destroyed',
         (last) => life.toDestroy(BATCH, last?.endedAtMs ?? 0),
         (sandbox) => destroySandbox(this.#parts, replica, sandbox),
       ],
     ];
-    for (const [find, work] of rounds) {
+    for (const [what, find, work] of rounds) {
       let last: SandboxRecord | undefined;
       for (;;) {
         const found = await find(last);
-        await this.#each(found, work);
+        did[what] += await this.#each(found, work);
         last = found.at(-1);
         if (!isOurs()) return;
         // What failed is still there: a batch that got nowhere is left for the next sweep.
@@ -109,30 +122,34 @@ export class Reaper {
       }
     }
     for (const provider of this.#parts.providers) {
-      await this.#removeOrphans(provider);
+      did.orphans += await this.#removeOrphans(provider);
       if (!isOurs()) return;
     }
     while ((await new Idempotency(db).sweepExpired(SWEPT_KEYS)) >= SWEPT_KEYS)
       if (!isOurs()) return;
   }
 
+  /** With how many it went well. */
   async #each(
     found: readonly SandboxRecord[],
     work: (one: SandboxRecord) => Promise<unknown>,
-  ): Promise<void> {
+  ): Promise<number> {
     const { logger, replica } = this.#parts;
     const left = [...found];
+    let done = 0;
     const worker = async (): Promise<void> => {
       for (let one = left.shift(); one !== undefined; one = left.shift()) {
         replica.signal.throwIfAborted();
         try {
           await work(one);
+          done += 1;
         } catch (error) {
           logger.warn('a sandbox is left for the next sweep', { sandbox_id: one.id, error });
         }
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, worker));
+    return done;
   }
 
   async #expire({ id }: SandboxRecord): Promise<void> {
@@ -171,7 +188,7 @@ export class Reaper {
    * Listed first and looked up then: what is made is recorded before, so whatever is listed and not in the store is
    * nobody's.
    */
-  async #removeOrphans(provider: Provider): Promise<void> {
+  async #removeOrphans(provider: Provider): Promise<number> {
     const { db, clock, logger, replica } = this.#parts;
     const { signal: parent, serverId } = replica;
     const views = await within({ clock, ms: LIST_TIMEOUT_MS, parent }, 'to list them', (signal) =>
@@ -181,12 +198,15 @@ export class Reaper {
     const living = await new Sandboxes(db).living(own.map(({ id }) => id));
     const orphans = own.filter(({ id }) => !living.has(id));
     const known = await new Sandboxes(db).known(orphans.map(({ id }) => id));
+    let removed = 0;
     for (const orphan of orphans) {
       if (!known.has(orphan.id) && !this.#isUnknownForLong(orphan, clock.monotonic())) continue;
       logger.info('a sandbox that nothing holds is destroyed', { sandbox_id: orphan.id });
       await destroySandbox(this.#parts, replica, { id: orphan.id, provider: provider.name });
       this.#unknownSince.delete(orphan.id);
+      removed += 1;
     }
+    return removed;
   }
 
   #isUnknownForLong({ id }: ProviderView, nowMs: number): boolean {
@@ -197,5 +217,8 @@ export class Reaper {
     return false;
   }
 }
+
+/** What a sweep did, in the words of the metrics; `looked_at` are those whose lease was over, asleep now or still in use. */
+type Did = Record<'ended' | 'taken_over' | 'looked_at' | 'destroyed' | 'orphans', number>;
 
 type Find = (last: SandboxRecord | undefined) => Promise<readonly SandboxRecord[]>;

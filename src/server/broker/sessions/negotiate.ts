@@ -91,7 +91,7 @@ export class Negotiator {
   ): Promise<Step> {
     const { db } = this.#parts.broker;
     for (let tries = 1; ; tries++) {
-      const peeked = await this.#peek(asked);
+      const peeked = awaited && (await this.#peek(asked));
       if (peeked !== undefined) return peeked;
       try {
         const step = await db.transaction((tx) => this.#step(tx, asked, policy, awaited));
@@ -104,7 +104,7 @@ export class Negotiator {
     }
   }
 
-  /** Saves those who only wait a transaction: what is being started by somebody who is alive stays so for now. */
+  /** Saves those who wait and look again a transaction: what is being started by somebody who is alive stays so for now. */
   async #peek(asked: Negotiation): Promise<Step | undefined> {
     if (asked.key !== undefined || asked.mode === 'create_only') return undefined;
     const held = await new Sessions(this.#parts.broker.db).findOpen(scopeOf(asked));

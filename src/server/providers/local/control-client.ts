@@ -19,7 +19,7 @@ export async function callDaemon<S extends Schema>(
     reply = await exchange(socketPath, method, path, signal);
   } catch (error) {
     signal.throwIfAborted();
-    if (['ENOENT', 'ECONNREFUSED'].includes(errorCode(error) ?? '')) return { kind: 'absent' };
+    if (isNobodyThere(error)) return { kind: 'absent' };
     throw new AilsdError('PROVIDER_UNAVAILABLE', "the sandboxes' daemon does not answer", {
       cause: error,
     });
@@ -29,6 +29,15 @@ export async function callDaemon<S extends Schema>(
   const parsed = parse(schema, value, 'PROTOCOL_MISMATCH', "the daemon's answer: ");
   if (!parsed.ok) throw parsed.error;
   return { kind: 'answer', value: parsed.value };
+}
+
+/** A daemon that dies takes those who were in its queue with it: they were never let in. */
+function isNobodyThere(error: unknown): boolean {
+  const code = errorCode(error) ?? '';
+  if (code === 'ENOENT' || code === 'ECONNREFUSED') return true;
+  return code === 'ECONNRESET' && error instanceof Error && 'syscall' in error
+    ? error.syscall === 'connect'
+    : false;
 }
 
 /** Starting a sandbox takes milliseconds; a stopped or dying daemon must not hold a broker for longer. */

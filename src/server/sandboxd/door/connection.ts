@@ -51,6 +51,8 @@ const UNREAD_MAX_BYTES = 4 * 1024 * 1024;
 const MESSAGES_PER_SECOND = 20_000;
 /** Nothing heard for so long, not even the answer to a ping: the line is dead. */
 export const SILENCE_MS = 45_000;
+/** The same of one that has much to read: whoever stops reading answers no ping either, and may come back. */
+export const STALL_MS = 150_000;
 
 export class Connection implements SocketEvents, Peer {
   readonly #parts: ConnectionParts;
@@ -132,7 +134,7 @@ export class Connection implements SocketEvents, Peer {
     const ending = this.#endingOf(identity, nowMs);
     const silentMs = clock.monotonic() - this.#heardAt;
     if (ending !== undefined) this.close(ending);
-    else if (silentMs > SILENCE_MS && this.#holds.size === 0) socket.cut();
+    else if (silentMs > this.#patienceMs && this.#holds.size === 0) socket.cut();
   }
 
   ping(): void {
@@ -170,6 +172,11 @@ export class Connection implements SocketEvents, Peer {
     if (token.kind === 'none') this.close(CLOSES.missingToken);
     else if (token.kind === 'bad') this.close(CLOSES.invalidToken);
     else this.#admit(token.token);
+  }
+
+  get #patienceMs(): number {
+    const isBehind = this.bufferedBytes > 0 || this.#session?.isBehind?.() === true;
+    return isBehind ? STALL_MS : SILENCE_MS;
   }
 
   /** Why a token that counted does no longer. */

@@ -17,6 +17,8 @@ export interface EndpointSession<F> {
   take(frame: F): void | Promise<void>;
   /** What was sent has left our process. */
   drained?(): void;
+  /** Whether the peer has left much unread that is on its way to it. */
+  isBehind?(): boolean;
   /** A fresh token may allow more or less than the one before. */
   identified?(): void;
   closed(code: number): void;

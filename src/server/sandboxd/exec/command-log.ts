@@ -122,11 +122,13 @@ function changeOf(command: Command, signal: AbortSignal) {
     settle = resolve;
   });
   const unwatch = command.watch(() => callOff());
-  const unlisten = onAbort(signal, () => callOff());
+  // Told at once where it has aborted already.
+  let unlisten = (): void => undefined;
   const callOff = (): void => {
     unwatch();
     unlisten();
     settle();
   };
+  unlisten = onAbort(signal, () => callOff());
   return { promise, callOff };
 }

@@ -216,13 +216,14 @@ export class Command {
 
   async #end(by: EndedBy): Promise<void> {
     const graceMs = by === 'lease' ? 0 : GRACE_MS;
-    if (graceMs > 0) await this.#program?.signal('SIGTERM').catch(() => undefined);
+    const program = this.#program;
+    if (graceMs > 0) await program?.signal('SIGTERM').catch(() => undefined);
     const waiting = new AbortController();
     const late = this.#parts.clock.sleep(graceMs, waiting.signal).catch(() => undefined);
     await Promise.race([this.ended, late]);
     waiting.abort();
     // Also when it has ended: what left its group may not have.
-    await this.#program?.kill().catch(() => undefined);
+    await program?.kill().catch(() => undefined);
     await this.ended;
   }
 

@@ -14,6 +14,7 @@ import { COMMAND_VARIABLE } from './escaped.js';
 import { mayBeKilled, toOutcome, UNSEEN } from './outcome.js';
 import { OutputLog } from './output-log.js';
 import { PipedProgram } from './piped-program.js';
+import { closePipes, PipeStore } from './pipes.js';
 import type { Program, ProgramEnd, StreamName } from './program.js';
 import { COMMANDS_MAX, Records, shorten } from './records.js';
 import { TerminalProgram } from './terminal-program.js';
@@ -54,6 +55,7 @@ const END_MS = 2_000;
 export class Commands implements AsyncDisposable {
   readonly #parts: CommandsParts;
   readonly #records: Records;
+  readonly #pipes: PipeStore;
   /** In the order in which they began. */
   readonly #commands = new Map<string, Command>();
   readonly #starting = new Map<string, Promise<Command>>();
@@ -68,6 +70,7 @@ export class Commands implements AsyncDisposable {
     const { folder, logger } = parts;
     this.#parts = parts;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
+    this.#pipes = new PipeStore(join(folder, 'pipes'));
     this.#records = new Records(join(folder, 'commands.jsonl'), logger);
     for (const record of this.#records.load()) this.#restore(record);
   }
@@ -124,6 +127,7 @@ export class Commands implements AsyncDisposable {
     late.abort();
     await this.#retiring;
     this.#records[Symbol.dispose]();
+    this.#pipes[Symbol.dispose]();
   }
 
   async #start(id: CommandId, wanted: NewCommand): Promise<Command> {
@@ -165,7 +169,11 @@ export class Commands implements AsyncDisposable {
       },
       kind: terminal === undefined ? 'command' : 'shell',
     });
-    if (this.#isClosed) throw new AilsdError('BACKEND_UNAVAILABLE', 'the sandbox is stopping');
+    const pipes = terminal === undefined ? await this.#pipes.take() : undefined;
+    if (this.#isClosed) {
+      closePipes(pipes);
+      throw new AilsdError('BACKEND_UNAVAILABLE', 'the sandbox is stopping');
+    }
     const command: Command = new Command({
       id,
       argv: shorten(wanted.argv),
@@ -190,7 +198,7 @@ export class Commands implements AsyncDisposable {
     const common = { launcher, launch, mark: id, events };
     const program: Program =
       terminal === undefined
-        ? new PipedProgram({ ...common, name: file })
+        ? new PipedProgram({ ...common, pipes, name: file })
         : new TerminalProgram({ ...common, size: terminal.size });
     command.begin(program, wanted.timeoutMs);
     command.ended.then(() => this.#ended(command, wanted.keeps));

@@ -1,15 +1,21 @@
 /** A program with three pipes: its outputs apart, its input with an end, its end told after the last byte of both. */
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync } from 'node:fs';
+import { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import { errorCode } from '../../../base/error-code.js';
 import { AilsdError } from '../../../protocol/errors.js';
 import type { Launch, Launcher } from '../isolation/launcher.js';
 import { killEscaped } from './escaped.js';
+import { InputEnd } from './input-end.js';
+import type { Pipes } from './pipes.js';
 import type { Program, ProgramEnd, ProgramEvents, StreamName } from './program.js';
 
 export interface PipedProgramParts {
   readonly launcher: Launcher;
   readonly launch: Launch;
+  /** Its streams; without them they are sockets. */
+  readonly pipes: Pipes | undefined;
   /** What it is called in words. */
   readonly name: string;
   /** By which those who left its group are known. */
@@ -17,25 +23,34 @@ export interface PipedProgramParts {
   readonly events: ProgramEvents;
 }
 
-type Child = ChildProcessByStdio<Writable, Readable, Readable>;
+interface Started {
+  readonly child: ChildProcess;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+}
 
 /** Somebody who outlived the program may hold its output open: silent for so long, there is nothing more of the program's. */
 const SILENCE_MS = 100;
 
 export class PipedProgram implements Program {
   readonly #parts: PipedProgramParts;
-  readonly #child: Child;
+  readonly #child: ChildProcess;
+  readonly #streams: Omit<Started, 'child'>;
   #end: ProgramEnd | undefined;
   #open = 2;
   #isOver = false;
   #watch: NodeJS.Timeout | undefined;
+  #inputEnd: InputEnd | undefined;
 
   /** Throws INVALID_REQUEST for more arguments than the kernel takes. What can't be executed ends with 126 or 127. */
   constructor(parts: PipedProgramParts) {
     this.#parts = parts;
-    const { launch, events } = parts;
-    this.#child = start(launch);
-    const { stdin, stdout, stderr } = this.#child;
+    const { launch, pipes, events } = parts;
+    const { child, ...streams } = start(launch, pipes);
+    this.#child = child;
+    this.#streams = streams;
+    const { stdin, stdout, stderr } = streams;
     for (const [name, stream] of [['stdout', stdout] as const, ['stderr', stderr] as const]) {
       stream.on('data', (bytes: Buffer) => {
         this.#watch?.refresh();
@@ -60,22 +75,26 @@ export class PipedProgram implements Program {
   }
 
   write(bytes: Uint8Array): void {
-    const { stdin } = this.#child;
+    const { stdin } = this.#streams;
     const taken = (): void => this.#parts.events.taken(bytes.length);
     if (stdin.writable) stdin.write(bytes, taken);
     else queueMicrotask(taken);
   }
 
   endInput(): void {
-    this.#child.stdin.end();
+    const { stdin } = this.#streams;
+    const { pipes } = this.#parts;
+    if (pipes !== undefined && !stdin.destroyed && this.#end === undefined)
+      this.#inputEnd ??= InputEnd.of(pipes.stdin.ours);
+    stdin.end();
   }
 
   hold(stream: StreamName): void {
-    this.#child[stream].pause();
+    this.#streams[stream].pause();
   }
 
   release(stream: StreamName): void {
-    this.#child[stream].resume();
+    this.#streams[stream].resume();
     this.#watch?.refresh();
   }
 
@@ -96,6 +115,8 @@ export class PipedProgram implements Program {
   /** What it left behind in its group ends with it; in a sandbox of namespaces that has happened already. */
   #exited(end: ProgramEnd): void {
     this.#end = end;
+    this.#streams.stdin.destroy();
+    this.#inputEnd?.[Symbol.dispose]();
     const { launcher } = this.#parts;
     const { pid } = this;
     if (launcher.report.kind === 'none' && pid !== undefined)
@@ -106,7 +127,7 @@ export class PipedProgram implements Program {
 
   /** A stream that is held back is not silent. */
   #silent(): void {
-    const { stdout, stderr } = this.#child;
+    const { stdout, stderr } = this.#streams;
     for (const stream of [stdout, stderr]) if (!stream.isPaused()) stream.destroy();
     if (this.#open > 0) this.#watch = setTimeout(() => this.#silent(), SILENCE_MS);
   }
@@ -119,7 +140,8 @@ export class PipedProgram implements Program {
     const why = code === 'ENOENT' ? 'not found' : code === 'EACCES' ? 'not executable' : code;
     events.data('stderr', Buffer.from(`ailsd: ${name}: ${why}\n`));
     this.#end = { exitCode: code === 'ENOENT' ? 127 : 126 };
-    this.#open = 0;
+    this.#inputEnd?.[Symbol.dispose]();
+    for (const stream of Object.values(this.#streams)) stream.destroy();
     this.#finish();
   }
 
@@ -131,9 +153,34 @@ export class PipedProgram implements Program {
   }
 }
 
-function start({ file, args, env, cwd }: Launch): Child {
+function start(launch: Launch, pipes: Pipes | undefined): Started {
+  if (pipes === undefined) {
+    const child = spawnOrThrow(launch, ['pipe', 'pipe', 'pipe']);
+    const { stdin, stdout, stderr } = child;
+    if (stdin === null || stdout === null || stderr === null)
+      throw new Error('a process was spawned without its pipes');
+    return { child, stdin, stdout, stderr };
+  }
+  const { stdin, stdout, stderr } = pipes;
   try {
-    return spawn(file, [...args], { env, cwd, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+    const child = spawnOrThrow(launch, [stdin.program, stdout.program, stderr.program]);
+    return {
+      child,
+      stdin: new Socket({ fd: stdin.ours, readable: false, writable: true }),
+      stdout: new Socket({ fd: stdout.ours, readable: true, writable: false }),
+      stderr: new Socket({ fd: stderr.ours, readable: true, writable: false }),
+    };
+  } catch (error) {
+    for (const { ours } of Object.values(pipes)) closeSync(ours);
+    throw error;
+  } finally {
+    for (const { program } of Object.values(pipes)) closeSync(program);
+  }
+}
+
+function spawnOrThrow({ file, args, env, cwd }: Launch, stdio: ('pipe' | number)[]): ChildProcess {
+  try {
+    return spawn(file, [...args], { env, cwd, detached: true, stdio });
   } catch (cause) {
     if (errorCode(cause) === 'E2BIG')
       throw new AilsdError('INVALID_REQUEST', 'the arguments and variables are too long', {

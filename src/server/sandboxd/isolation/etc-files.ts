@@ -25,6 +25,9 @@ const SHARED = [
   'terminfo',
 ];
 
+/** Made by name: bubblewrap would make them for itself alone, and nothing in them could be read. */
+const PARENTS = ['pki', 'pki/tls', 'ssl'];
+
 /** Writes them into `folder`. */
 export async function writeEtcFiles(
   folder: string,
@@ -52,7 +55,8 @@ export async function etcArguments(folder: string): Promise<readonly string[]> {
     `/etc/${name}`,
   ]);
   const shared = SHARED.flatMap((name) => ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`]);
-  return [...own, ...shared];
+  const parents = PARENTS.flatMap((name) => ['--perms', '0755', '--dir', `/etc/${name}`]);
+  return [...own, ...parents, ...shared];
 }
 
 async function resolvers(): Promise<string> {

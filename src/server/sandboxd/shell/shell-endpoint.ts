@@ -65,6 +65,11 @@ class ShellSession implements EndpointSession<Frame> {
     this.#attached?.shell.drained(this.#attached.viewer);
   }
 
+  isBehind(): boolean {
+    const viewer = this.#attached?.viewer;
+    return viewer !== undefined && viewer.sent - viewer.acked > BEHIND_BYTES;
+  }
+
   /** A token that no longer writes gives back what it had for that. */
   identified(): void {
     const { shell, viewer } = this.#attached ?? {};
@@ -137,6 +142,9 @@ class ShellSession implements EndpointSession<Frame> {
     };
   }
 }
+
+/** More than a client that reads leaves unacknowledged. */
+const BEHIND_BYTES = 128 * 1024;
 
 /** Ctrl-D: what a terminal has for it. */
 const END_OF_INPUT = new Uint8Array([4]);

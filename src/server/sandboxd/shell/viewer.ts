@@ -1,6 +1,5 @@
 /** One connection that watches a shell, and perhaps writes: what of the output it has, and how much more it may be sent. */
 import type { Close } from '../../../protocol/closes.js';
-import { DATA_MAX_BYTES } from '../../../protocol/frames.js';
 import type { ShellServerFrame } from '../../../protocol/shell-frames.js';
 import type { Ring } from '../../../stream/ring.js';
 import { SendWindow } from '../../../stream/window.js';
@@ -32,6 +31,8 @@ export interface ViewerParts {
 
 /** Output on its way to one client. Two of these at 20 ms there and back are 50 MB a second. */
 export const WINDOW_BYTES = 512 * 1024;
+/** Output of one frame: a line that is cut in the midst of each would otherwise get nowhere. */
+const FRAME_BYTES = 16 * 1024;
 /** An ack of input waits so long for company. */
 const ACK_DELAY_MS = 50;
 const ACK_EVERY_BYTES = 32 * 1024;
@@ -109,7 +110,7 @@ export class Viewer implements Party {
   /** A chunk that has just been put into the ring, if it is the next one and there is room for all of it. */
   sendFresh(offset: number, chunk: Uint8Array): void {
     if (!this.isReady || this.isAwaitingScreen || this.#window.sent !== offset) return;
-    if (chunk.length > DATA_MAX_BYTES || this.#window.send(chunk.length) === 'blocked') return;
+    if (chunk.length > FRAME_BYTES || this.#window.send(chunk.length) === 'blocked') return;
     this.line.sendOutput(offset, chunk);
   }
 
@@ -118,7 +119,7 @@ export class Viewer implements Party {
     if (!this.isReady || this.isAwaitingScreen) return 'sent';
     for (;;) {
       const { sent, available } = this.#window;
-      const bytes = Math.min(ring.end - sent, available, DATA_MAX_BYTES);
+      const bytes = Math.min(ring.end - sent, available, FRAME_BYTES);
       if (bytes <= 0) return 'sent';
       const read = ring.read(sent, bytes);
       if (read.kind !== 'bytes') return 'behind';

@@ -8,6 +8,7 @@ import { AilsdError } from '../../../../src/protocol/errors.js';
 import type { Principal } from '../../../../src/protocol/principal.js';
 import { LOGIN_SCOPES } from '../../../../src/protocol/scopes.js';
 import { type Broker, createBroker } from '../../../../src/server/broker/broker.js';
+import type { CodeSettings } from '../../../../src/server/broker/code/code.js';
 import type { BrokerConfig } from '../../../../src/server/broker/parts.js';
 import type { RelaySettings } from '../../../../src/server/broker/relay/relay.js';
 import { createApp } from '../../../../src/server/http/app.js';
@@ -37,6 +38,9 @@ export interface ReplicaOptions {
   /** Whom an access token speaks for; absent: whoever it says. */
   readonly verify?: VerifyToken | undefined;
   readonly port?: number | undefined;
+  readonly code?: CodeSettings | undefined;
+  /** `SANDBOX_AUTH_SECRET`. */
+  readonly inviteSecret?: Secret | undefined;
 }
 
 export interface Replica extends AsyncDisposable {
@@ -69,6 +73,8 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
     url,
     relay: options.relay,
     verify: options.verify ?? verify,
+    code: options.code,
+    sandboxAuthSecret: options.inviteSecret,
   });
   if (options.jobs !== false) broker.start();
   const caller = { verify: options.verify ?? verify, verifySandbox: broker.verifySandbox };

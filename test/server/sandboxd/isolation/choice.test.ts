@@ -77,7 +77,7 @@ describe('how sandboxes are kept apart', () => {
     const mark = `${900_000 + Math.floor(Math.random() * 99_999)}`;
     const daemon = program.start(mark);
     await daemon.printed(1);
-    expect(await processesWith(mark)).toBe(4);
+    await eventually(async () => (await processesWith(mark)) === 4);
     daemon.process.kill('SIGKILL');
     await eventually(async () => (await processesWith(mark)) === 0);
     // The next daemon of that folder removes the groups that this one could not.

@@ -32,7 +32,7 @@ export async function spawnSandboxd(): Promise<SandboxdProcess> {
   const access = { generation: 1, keys: [key.toString('base64url')], ended: [] };
   await writeFile(join(folder, 'access.json'), JSON.stringify(access));
   const program = join(process.cwd(), 'dist', 'server', 'ailsd-sandboxd.mjs');
-  const child: ChildProcess = spawn(process.execPath, [program], {
+  const child: ChildProcess = spawn(process.execPath, ['--max-semi-space-size=4', program], {
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   let log = '';

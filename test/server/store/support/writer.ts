@@ -26,7 +26,7 @@ async function count(times: number): Promise<void> {
 async function append(lane: string): Promise<void> {
   for (let at = 0; ; at++) {
     const name = `${lane}-${at}`;
-    if (at % 10 === 0) {
+    if (at % 2 === 0) {
       // Both rows or none.
       await db.transaction(async (tx) => {
         await tx.run('INSERT INTO rows (name) VALUES (?)', [name]);
