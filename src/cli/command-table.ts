@@ -36,7 +36,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'code',
-    summary: 'run a piece of code in the sandbox, as an agent does',
+    summary: 'run code in the sandbox, counted and recorded as an agent’s is',
     group: 'Work in a sandbox:',
     load: async () => (await import('./commands/code.js')).codeCommand,
   },

@@ -12,9 +12,9 @@ const FOLDER = join(import.meta.dirname, '..', '..', 'completions');
 /** What each shell offers for the same unfinished lines. */
 const LINES: [string, string[]][] = [
   ['ailsd ver', ['version']],
-  ['ailsd co', ['completion', 'config']],
+  ['ailsd co', ['code', 'completion', 'config']],
   ['ailsd config ', ['get', 'list', 'path', 'profiles', 'set', 'unset']],
-  ['ailsd help ex', ['exit-codes']],
+  ['ailsd help ex', ['exec', 'exit-codes']],
   ['ailsd --profile ', []],
   ['ailsd config set url ', []],
   ['ailsd config get th', ['thread']],

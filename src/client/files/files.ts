@@ -73,7 +73,7 @@ export class Files {
     const query = queryOf({ limit: page.limit, cursor: page.cursor });
     const headers = { accept: 'application/json' };
     const answer = await this.#ask({ method: 'GET', path: `${filePath(path)}${query}`, headers });
-    if (answer.headers['x-ailsd-kind'] === 'file') {
+    if (statusOf(answer).kind === 'file') {
       await answer.chunks().return();
       throw new AilsdError('INVALID_REQUEST', 'it is a file, and no folder', {
         details: { field: 'path' },
@@ -161,7 +161,9 @@ function statusOf({ headers }: TransferAnswer): FileStatus {
   const size = Number(headers['content-length'] ?? Number.NaN);
   const mode = Number.parseInt(headers['x-ailsd-mode'] ?? '', 8);
   const modified = Date.parse(headers['last-modified'] ?? '');
-  const kind = headers['x-ailsd-kind'] === 'folder' ? 'folder' : 'file';
+  // Something in between may let only the usual headers through; of the two only a file has a tag.
+  const said = headers['x-ailsd-kind'] ?? (headers['etag'] === undefined ? 'folder' : 'file');
+  const kind = said === 'folder' ? 'folder' : 'file';
   return {
     kind,
     sizeBytes: kind === 'folder' || Number.isNaN(size) ? undefined : size,

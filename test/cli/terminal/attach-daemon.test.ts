@@ -44,9 +44,9 @@ describe('ailsd attach to a real sandbox', () => {
     await attached(program);
     program.type('echo one; stty size\r');
     await program.shows('one\n24 80');
-    // Only when it echoes is it there to be interrupted.
-    program.type('cat\rhello\r');
-    await program.shows('hello\nhello');
+    // Only when it says so is it there to be interrupted, with the terminal as a program finds it.
+    program.type("sh -c 'echo $((6*7)); exec cat'\r");
+    await eventually(() => /^42$/m.test(program.screen()), program.screen);
     program.type('typed\x03');
     await program.shows('^C');
     program.type('exit 7\r');

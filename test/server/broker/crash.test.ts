@@ -16,7 +16,7 @@ const program = await bundleProgram(join(import.meta.dirname, 'support', 'replic
 afterAll(() => program[Symbol.asyncDispose]());
 
 describeOnPostgres('a replica killed while it starts a sandbox', (engine) => {
-  it(
+  it.concurrent(
     proves('is no loss: the caller comes again elsewhere and gets one session', 'BR-03'),
     async () => {
       await using world = await openWorld({ storeUrl: await engine.storeUrl() });
@@ -55,7 +55,7 @@ describeOnPostgres('a replica killed while it starts a sandbox', (engine) => {
     },
   );
 
-  it('a start nobody asks for again is finished or ended by the reaper', async () => {
+  it.concurrent('a start nobody asks for again is finished or ended by the reaper', async () => {
     await using world = await openWorld({
       storeUrl: await engine.storeUrl(),
       config: { provisionSeconds: 6 },

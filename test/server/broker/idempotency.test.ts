@@ -13,7 +13,7 @@ import { openWorld, type World } from './support/world.js';
 const CALLERS = 50;
 
 describeOnBoth('an Idempotency-Key', (engine) => {
-  it(
+  it.concurrent(
     proves('means one request to its caller on its route for a day, and keeps no token', 'BR-02'),
     async () => {
       await using world = await openWorld({
@@ -97,7 +97,7 @@ describeOnBoth('an Idempotency-Key', (engine) => {
     },
   );
 
-  it('a create_only that is repeated with its key finds what it made', async () => {
+  it.concurrent('a create_only that is repeated with its key finds what it made', async () => {
     await using world = await openWorld({ storeUrl: await engine.storeUrl() });
     const create = (key: string) =>
       ensure(world.url(), 'thr_new', {
@@ -113,7 +113,7 @@ describeOnBoth('an Idempotency-Key', (engine) => {
     });
   });
 
-  it('a start that failed is begun afresh under the same key', async () => {
+  it.concurrent('a start that failed is begun afresh under the same key', async () => {
     let fails = 1;
     await using world = await openWorld({
       storeUrl: await engine.storeUrl(),
@@ -131,7 +131,7 @@ describeOnBoth('an Idempotency-Key', (engine) => {
 });
 
 describeOnPostgres('a replica that answered and was closed', (engine) => {
-  it('is no loss to the key: another one gives the same answer', async () => {
+  it.concurrent('is no loss to the key: another one gives the same answer', async () => {
     await using world = await openWorld({ storeUrl: await engine.storeUrl(), replicas: 2 });
     const headers = { 'Idempotency-Key': 'k' };
     const first = await ensure(world.url(0), 'thr_k', { headers });

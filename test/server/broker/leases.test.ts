@@ -12,9 +12,9 @@ import { describeOnBoth, describeOnPostgres } from './support/engines.js';
 import { openWorld } from './support/world.js';
 
 const IS_SOAK = process.env['AILSD_SOAK'] === '1';
-const HEARTBEATS = IS_SOAK ? 1_000 : 100;
-const IDLE_SECONDS = 5;
-const SWEEP_SECONDS = 3;
+const HEARTBEATS = IS_SOAK ? 1_000 : 50;
+const IDLE_SECONDS = IS_SOAK ? 5 : 3;
+const SWEEP_SECONDS = IS_SOAK ? 3 : 2;
 const FIVE_MINUTES_MS = 300_000;
 
 const program = await bundleProgram(join(import.meta.dirname, 'support', 'replica-program.ts'));
@@ -92,7 +92,7 @@ describeOnPostgres('leases', (engine) => {
 });
 
 describeOnBoth('the life of a sandbox', (engine) => {
-  it('one that nobody uses sleeps, keeps its files and is woken by the next ensure', async () => {
+  it.concurrent('one that nobody uses sleeps, keeps its files and is woken by the next ensure', async () => {
     await using world = await openWorld({
       storeUrl: await engine.storeUrl(),
       replicas: engine.mostReplicas,
@@ -126,7 +126,7 @@ describeOnBoth('the life of a sandbox', (engine) => {
     expect(world.provider.calls.filter((call) => call.startsWith('start ')).length).toBe(1);
   });
 
-  it('a heartbeat that comes while the reaper looks at the sandbox keeps it', async () => {
+  it.concurrent('a heartbeat that comes while the reaper looks at the sandbox keeps it', async () => {
     let path: string | undefined;
     let kept: number | undefined;
     await using world = await openWorld({
@@ -149,7 +149,7 @@ describeOnBoth('the life of a sandbox', (engine) => {
     expect(idleAtMs).toBeGreaterThanOrEqual(kept ?? Number.POSITIVE_INFINITY);
   });
 
-  it('open shells and running commands keep it, and why says so', async () => {
+  it.concurrent('open shells and running commands keep it, and why says so', async () => {
     const busy = { openShells: 1, attachedViewers: 0, runningCommands: 2, lastActiveAtMs: 0 };
     let activity: typeof busy | undefined = busy;
     await using world = await openWorld({
@@ -176,7 +176,7 @@ describeOnBoth('the life of a sandbox', (engine) => {
     expect(asleep.json.next).toMatchObject({ state: 'terminated', because: 'hard_ttl' });
   });
 
-  it('however busy, it ends after its hard TTL, and its session is told to be over', async () => {
+  it.concurrent('however busy, it ends after its hard TTL, and its session is told to be over', async () => {
     await using world = await openWorld({
       storeUrl: await engine.storeUrl(),
       config: { idleTimeoutSeconds: 60, hardTtlSeconds: 1, sweepSeconds: 0.5 },
@@ -201,7 +201,7 @@ describeOnBoth('the life of a sandbox', (engine) => {
     expect(next.json.sandbox.id).not.toBe(first.json.sandbox.id);
   });
 
-  it('attaching never makes a lease shorter', async () => {
+  it.concurrent('attaching never makes a lease shorter', async () => {
     await using world = await openWorld({ storeUrl: await engine.storeUrl(), jobs: false });
     const asked = { body: { actor: { type: 'human' } } };
     const first = await ensure(world.url(), 'thr_long', asked);
@@ -222,7 +222,7 @@ describeOnBoth('the life of a sandbox', (engine) => {
     expect(Date.parse(lengthened.json.binding.lease_expires_at)).toBeGreaterThan(shortMs + 800_000);
   });
 
-  it('what a provider holds for this server and no session owns is destroyed; others are left', async () => {
+  it.concurrent('what a provider holds for this server and no session owns is destroyed; others are left', async () => {
     await using world = await openWorld({
       storeUrl: await engine.storeUrl(),
       config: { sweepSeconds: 0.5 },

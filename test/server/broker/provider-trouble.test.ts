@@ -8,7 +8,7 @@ import { openWorld } from './support/world.js';
 const PROVISION_SECONDS = 1;
 
 describeOnBoth('a provider in trouble', (engine) => {
-  it(
+  it.concurrent(
     proves('costs a 503 within the deadline, and the next ensure starts afresh', 'BR-05'),
     async () => {
       let trouble: Trouble | undefined;
@@ -36,7 +36,7 @@ describeOnBoth('a provider in trouble', (engine) => {
           kind === 'gives a bad URL'
             ? { httpUrl: 'gopher:nowhere', wsUrl: 'ws://u:p@x/' }
             : undefined;
-        for (const face of ['mvp', 'full', 'thread'] as const) {
+        const asking = FACES.map(async (face) => {
           const thread = `thr_${kind.replaceAll(' ', '-')}-${face}`;
           const begin = performance.now();
           const refused = await ensureBy(face, world.url(1), thread, {
@@ -48,7 +48,8 @@ describeOnBoth('a provider in trouble', (engine) => {
             status: 503,
             json: { error: { code, retryable: true } },
           });
-        }
+        });
+        await Promise.all(asking);
       }
       // The late ones come into being now, when nobody wants them any more.
       trouble = undefined;
@@ -76,7 +77,7 @@ describeOnBoth('a provider in trouble', (engine) => {
     },
   );
 
-  it('those who waited for a start that failed are told so, and do not all try again', async () => {
+  it.concurrent('those who waited for a start that failed are told so, and do not all try again', async () => {
     let fail: () => void = () => undefined;
     const failed = new Promise<void>((resolve) => {
       fail = resolve;
@@ -108,6 +109,7 @@ describeOnBoth('a provider in trouble', (engine) => {
   });
 });
 
+const FACES = ['mvp', 'full', 'thread'] as const;
 const TROUBLES = ['throws', 'hangs', 'is late', 'gives a bad URL', 'dies at once'] as const;
 type Trouble = (typeof TROUBLES)[number];
 

@@ -8,7 +8,7 @@ const ROUNDS = process.env['AILSD_SOAK'] === '1' ? 500 : 40;
 const FACES = ['mvp', 'full', 'thread'] as const;
 
 describeOnBoth('a release', (engine) => {
-  it('races with ensure, refresh and heartbeat, and each caller is told the truth', async () => {
+  it.concurrent('races with ensure, refresh and heartbeat, and each caller is told the truth', async () => {
     await using world = await openWorld({
       storeUrl: await engine.storeUrl(),
       replicas: engine.mostReplicas,
@@ -61,7 +61,7 @@ describeOnBoth('a release', (engine) => {
     }
   });
 
-  it('of a sandbox that is starting leaves nothing, and who waited for it gets another', async () => {
+  it.concurrent('of a sandbox that is starting leaves nothing, and who waited for it gets another', async () => {
     let go: () => void = () => undefined;
     const made = new Promise<void>((resolve) => {
       go = resolve;
@@ -93,7 +93,7 @@ describeOnBoth('a release', (engine) => {
     expect((await world.provider.all()).length).toBe(1);
   });
 
-  it('is heard although the provider can not be reached, and the sandbox goes as soon as it can', async () => {
+  it.concurrent('is heard although the provider can not be reached, and the sandbox goes as soon as it can', async () => {
     let isAway = false;
     await using world = await openWorld({
       storeUrl: await engine.storeUrl(),

@@ -22,7 +22,7 @@ const BOB = { sub: 'usr_bob' };
 const SESSIONS = '/v1/sandbox/sessions';
 
 describeOnBoth('sessions', (engine) => {
-  it('every face answers in its own shape about the same session', async () => {
+  it.concurrent('every face answers in its own shape about the same session', async () => {
     await using world = await openWorld({ storeUrl: await engine.storeUrl() });
     const url = world.url();
     const mvp = await ensure(url, '..', { body: { unknown_field: { deep: [1] } } });
@@ -81,7 +81,7 @@ describeOnBoth('sessions', (engine) => {
     });
   });
 
-  it('modes, hints and preferences decide what may be found and what may be made', async () => {
+  it.concurrent('modes, hints and preferences decide what may be found and what may be made', async () => {
     await using world = await openWorld({ storeUrl: await engine.storeUrl() });
     const url = world.url();
     const mode = (thread: string, body: object, as = ALICE) => ensure(url, thread, { body, as });
@@ -134,7 +134,7 @@ describeOnBoth('sessions', (engine) => {
     ]);
   });
 
-  it("another's session does not exist, but for whom it was shared with, and administrators", async () => {
+  it.concurrent("another's session does not exist, but for whom it was shared with, and administrators", async () => {
     await using world = await openWorld({ storeUrl: await engine.storeUrl() });
     const url = world.url();
     await new Tenants(world.db).put({
@@ -206,7 +206,7 @@ describeOnBoth('sessions', (engine) => {
     expect((await ask(url, 'DELETE', path, { as: admin })).status).toBe(204);
   });
 
-  it('to make a sandbox takes write:sandbox; to use one that is there does not', async () => {
+  it.concurrent('to make a sandbox takes write:sandbox; to use one that is there does not', async () => {
     await using world = await openWorld({ storeUrl: await engine.storeUrl() });
     const reader = { ...ALICE, scopes: ['read:sandbox'] as never };
     expect(await ensure(world.url(), 'thr_r', { as: reader })).toMatchObject({
@@ -223,7 +223,7 @@ describeOnBoth('sessions', (engine) => {
     });
   });
 
-  it('a caller without any scope for it is refused by the name that its protocol has for that', async () => {
+  it.concurrent('a caller without any scope for it is refused by the name that its protocol has for that', async () => {
     await using world = await openWorld({ storeUrl: await engine.storeUrl() });
     const made = await ensure(world.url(), 'thr_scope');
     const path = `${SESSIONS}/${made.json.session_id}`;
@@ -241,7 +241,7 @@ describeOnBoth('sessions', (engine) => {
     expect((await ask(url, 'GET', path)).status).toBe(200);
   });
 
-  it('lists are in pages, and hold the caller’s own', async () => {
+  it.concurrent('lists are in pages, and hold the caller’s own', async () => {
     await using world = await openWorld({ storeUrl: await engine.storeUrl() });
     const url = world.url();
     const made = new Set<string>();
@@ -259,7 +259,7 @@ describeOnBoth('sessions', (engine) => {
     expect(new Set(seen)).toEqual(made);
   });
 
-  it('what happens to a session is in the audit, once, with who and by which request', async () => {
+  it.concurrent('what happens to a session is in the audit, once, with who and by which request', async () => {
     await using world = await openWorld({ storeUrl: await engine.storeUrl() });
     const headers = { 'X-Request-Id': 'req_mine' };
     const made = await ensure(world.url(), 'thr_audit', { headers });

@@ -1,7 +1,14 @@
 /** Which headers go through the relay: those with a meaning at the other end. Cookies, tokens and hop-by-hop ones are not among them. */
 import type { IncomingHttpHeaders } from 'node:http';
 
-const TO_SANDBOX = ['accept', 'if-match', 'if-none-match', 'range', 'idempotency-key'] as const;
+const TO_SANDBOX = [
+  'accept',
+  'if-match',
+  'if-none-match',
+  'range',
+  'if-range',
+  'idempotency-key',
+] as const;
 const OF_BODY = ['content-type', 'content-length'] as const;
 
 const TO_CLIENT = [
@@ -12,6 +19,8 @@ const TO_CLIENT = [
   'accept-ranges',
   'etag',
   'last-modified',
+  'x-ailsd-kind',
+  'x-ailsd-mode',
   'retry-after',
 ] as const;
 

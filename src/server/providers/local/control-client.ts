@@ -1,5 +1,6 @@
 /** Speaks to the daemon of a folder over its socket file. Knows nothing of what the requests are for. */
 import { request as httpRequest } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { errorCode } from '../../../base/error-code.js';
 import { AilsdError, isErrorCode } from '../../../protocol/errors.js';
 import { type Output, parse, type Schema } from '../../../protocol/parse.js';
@@ -13,6 +14,7 @@ export async function callDaemon<S extends Schema>(
   path: string,
   schema: S,
   signal: AbortSignal,
+  mayAskAgain = true,
 ): Promise<{ kind: 'answer'; value: Output<S> } | { kind: 'absent' }> {
   let reply: { status: number; text: string };
   try {
@@ -20,6 +22,11 @@ export async function callDaemon<S extends Schema>(
   } catch (error) {
     signal.throwIfAborted();
     if (isNobodyThere(error)) return { kind: 'absent' };
+    // Asking is asked again: of one that was dying, the next connection learns that nobody is there.
+    if (method === 'GET' && mayAskAgain && errorCode(error) === 'ECONNRESET') {
+      await sleep(ASK_AGAIN_MS);
+      return callDaemon(socketPath, method, path, schema, signal, false);
+    }
     throw new AilsdError('PROVIDER_UNAVAILABLE', "the sandboxes' daemon does not answer", {
       cause: error,
     });
@@ -30,6 +37,8 @@ export async function callDaemon<S extends Schema>(
   if (!parsed.ok) throw parsed.error;
   return { kind: 'answer', value: parsed.value };
 }
+
+const ASK_AGAIN_MS = 100;
 
 /** A daemon that dies takes those who were in its queue with it: they were never let in. */
 function isNobodyThere(error: unknown): boolean {

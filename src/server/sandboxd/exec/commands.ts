@@ -127,7 +127,7 @@ export class Commands implements AsyncDisposable {
     late.abort();
     await this.#retiring;
     this.#records[Symbol.dispose]();
-    this.#pipes[Symbol.dispose]();
+    await this.#pipes[Symbol.asyncDispose]();
   }
 
   async #start(id: CommandId, wanted: NewCommand): Promise<Command> {

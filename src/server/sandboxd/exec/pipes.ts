@@ -25,7 +25,7 @@ const BATCH = 96;
 const PER_PROGRAM = 3;
 const REFILL_AT = BATCH / 3;
 
-export class PipeStore implements Disposable {
+export class PipeStore implements AsyncDisposable {
   readonly #folder: string;
   #names: string[] = [];
   #made = 0;
@@ -35,7 +35,6 @@ export class PipeStore implements Disposable {
   /** `folder`: for names alone; what is in it is removed. */
   constructor(folder: string) {
     this.#folder = folder;
-    this.#refill();
   }
 
   /** `undefined`: there are none to be had here. */
@@ -46,9 +45,11 @@ export class PipeStore implements Disposable {
     return openAll(names);
   }
 
-  [Symbol.dispose](): void {
+  /** What is being made is waited for: it would be made into a folder that goes. */
+  async [Symbol.asyncDispose](): Promise<void> {
     this.#isUseless = true;
     this.#names = [];
+    await this.#making;
     rmSync(this.#folder, { recursive: true, force: true });
   }
 

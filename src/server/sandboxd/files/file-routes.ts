@@ -22,6 +22,8 @@ import type { Opened, Workspace } from './workspace.js';
 
 /** Files up to this are read whole before anything is sent, so that tag and bytes are surely of one moment. */
 const WHOLE_BYTES = 1024 * 1024;
+/** By how much one may grow between the look at its size and the reading. */
+const GROWTH_BYTES = 16 * 1024;
 
 /** The routes, and when one of them was last asked for. */
 export class FileRoutes {
@@ -107,7 +109,7 @@ async function readFile(
 ): Promise<Answer> {
   const { handle } = opened;
   const { size } = await handle.stat();
-  const whole = size > WHOLE_BYTES ? undefined : await readWhole(handle, opened);
+  const whole = size > WHOLE_BYTES ? undefined : await readWhole(handle, size, opened);
   if (whole !== undefined) {
     const sha256 = createHash('sha256').update(whole.bytes).digest('hex');
     const file = { sha256, sizeBytes: whole.bytes.length, headers: whole.headers };
@@ -133,10 +135,10 @@ async function readFile(
   }
 }
 
-async function readWhole(handle: FileHandle, opened: AsyncDisposable) {
+async function readWhole(handle: FileHandle, size: number, opened: AsyncDisposable) {
   await using _opened = opened;
   const headers = await aboutFile(handle);
-  const buffer = Buffer.allocUnsafe(2 * WHOLE_BYTES);
+  const buffer = Buffer.allocUnsafe(size + GROWTH_BYTES);
   let length = 0;
   for (;;) {
     const { bytesRead } = await handle.read(buffer, length, buffer.length - length, length);

@@ -72,6 +72,15 @@ describe('the daemon of the local provider', () => {
     expect((await stat(access)).mode & 0o777).toBe(0o600);
   });
 
+  it('stops a sandbox that was made a moment before', async () => {
+    const broker = await (await openPlace()).provider();
+    for (let time = 0; time < 15; time += 1) {
+      const spec = newSpec();
+      await broker.create(spec, newAccess(1), soon());
+      await broker.stop(spec.id, soon());
+    }
+  });
+
   it('goes on after its broker, and after a crash comes back where it was', async () => {
     const place = await openPlace();
     const [spec, stopped] = [newSpec(), newSpec()];

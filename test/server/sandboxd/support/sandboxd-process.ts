@@ -32,9 +32,13 @@ export async function spawnSandboxd(): Promise<SandboxdProcess> {
   const access = { generation: 1, keys: [key.toString('base64url')], ended: [] };
   await writeFile(join(folder, 'access.json'), JSON.stringify(access));
   const program = join(process.cwd(), 'dist', 'server', 'ailsd-sandboxd.mjs');
-  const child: ChildProcess = spawn(process.execPath, ['--max-semi-space-size=4', program], {
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
+  const child: ChildProcess = spawn(
+    process.execPath,
+    ['--max-semi-space-size=4', '--heap-growing-percent=30', program],
+    {
+      stdio: ['pipe', 'pipe', 'pipe'],
+    },
+  );
   let log = '';
   child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
     log += chunk;
